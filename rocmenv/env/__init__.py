@@ -1,0 +1,1 @@
+"""The core: what an environment gains and loses when a release is selected. Pure."""

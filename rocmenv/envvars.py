@@ -1,0 +1,32 @@
+"""Every variable that rocmenv reads or writes for itself, each declared once.
+
+The variables of ROCm that activation changes are in `rocmenv.env.family`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable: its name, what it does, and whether a person may set it."""
+
+    name: str
+    meaning: str
+    public: bool = True
+
+
+VARIABLES = (
+    Variable("ROCM_ROOT", "the root: the folder that holds the installed versions"),
+    Variable("ROCMENV_ROOT", "the root, where ROCM_ROOT is unset"),
+    Variable("ROCMENV_VERSION", "the version to use in this shell, before any pin"),
+    Variable("ROCMENV_MIRROR", "base address in place of the channel's own"),
+    Variable("ROCMENV_KEYRING", "file with the signing keys, in place of the channel's own"),
+    Variable("ROCMENV_FINGERPRINT", "fingerprint of the key that signs, in place of the channel's"),
+    Variable("ROCMENV_JOBS", "how many packages are fetched and unpacked at once"),
+    Variable("ROCMENV_OFFLINE", "1: open no connection, use what is in the cache"),
+    Variable("ROCMENV_DIFF", "record of the activation in this shell", public=False),
+    Variable("ROCMENV_SHIM_ROOT", "the root of the shim or hook that calls", public=False),
+    Variable("ROCMENV_SHIMS", "the shims that led here, against endless loops", public=False),
+)

@@ -1,0 +1,1 @@
+"""The nouns: versions, specs, layouts, receipts, selections. Pure; no I/O."""

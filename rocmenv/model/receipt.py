@@ -1,0 +1,123 @@
+"""What was installed, from where: the file that makes a folder an install.
+
+A receipt is JSON, written into the staged folder before that appears under `versions/`, so
+that no version is ever there without it. It is read by every command, hence JSON: Python
+reads it without an import that costs start-up time.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from rocmenv.errors import StoreError
+from rocmenv.model.layout import Layout
+from rocmenv.model.version import Version
+
+SCHEMA = 1
+FOLDER = ".rocmenv"
+NAME = f"{FOLDER}/receipt.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One file that was installed from: `name`, `url`, `size` in bytes, `sha256` in hex.
+
+    `version` is the package's own version; empty for an archive.
+    """
+
+    name: str
+    url: str
+    size: int
+    sha256: str
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One install or link.
+
+    `source` is the channel or `link`; `origin` the URL, file or folder it came from;
+    `time` is UTC, ISO 8601. `prefix` is absolute for a link and None for an install, whose
+    prefix is the folder that holds the receipt. `unrelocated` are files, relative to the
+    prefix, that still name the place they were built for. `host` are packages of the
+    distribution that the install needs and the host lacks.
+    """
+
+    version: Version
+    layout: Layout
+    source: str
+    origin: str
+    time: str
+    made_by: str
+    prefix: str | None = None
+    items: tuple[Item, ...] = ()
+    size: int = 0
+    files: int = 0
+    notes: tuple[str, ...] = ()
+    unrelocated: tuple[str, ...] = ()
+    host: tuple[str, ...] = ()
+
+    @property
+    def is_link(self) -> bool:
+        """Whether the prefix belongs to somebody else."""
+        return self.prefix is not None
+
+    def render(self) -> str:
+        """The text of the file."""
+        value = {
+            "schema": SCHEMA,
+            "version": str(self.version),
+            "layout": self.layout.to_json(),
+            "source": self.source,
+            "origin": self.origin,
+            "time": self.time,
+            "rocmenv": self.made_by,
+            "prefix": self.prefix,
+            "size": self.size,
+            "files": self.files,
+            "notes": list(self.notes),
+            "unrelocated": list(self.unrelocated),
+            "host": list(self.host),
+            "items": [
+                {
+                    "name": i.name,
+                    "version": i.version,
+                    "url": i.url,
+                    "size": i.size,
+                    "sha256": i.sha256,
+                }
+                for i in self.items
+            ],
+        }
+        return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
+
+    @classmethod
+    def parse(cls, text: str, path: str) -> Receipt:
+        """The receipt in `text`; `StoreError` naming `path` when it is not one."""
+        try:
+            value = json.loads(text)
+            if value["schema"] > SCHEMA:
+                msg = f"{path} was written by a newer rocmenv ({value.get('rocmenv')})"
+                raise StoreError(msg, hint="update rocmenv")
+            return cls(
+                version=Version.parse(value["version"]),
+                layout=Layout.from_json(value["layout"]),
+                source=str(value["source"]),
+                origin=str(value["origin"]),
+                time=str(value["time"]),
+                made_by=str(value["rocmenv"]),
+                prefix=value["prefix"],
+                items=tuple(Item(**item) for item in value["items"]),
+                size=int(value["size"]),
+                files=int(value["files"]),
+                notes=tuple(value["notes"]),
+                unrelocated=tuple(value["unrelocated"]),
+                host=tuple(value["host"]),
+            )
+        except StoreError:
+            raise
+        except Exception as error:
+            # Whatever is wrong with a file on disk is one thing to its reader: not a receipt.
+            msg = f"{path} is not a receipt ({error.__class__.__name__}: {error})"
+            raise StoreError(msg) from error

@@ -1,0 +1,71 @@
+"""Receipts and layouts: round trips, and that a damaged file is one clear error."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+
+from rocmenv.errors import StoreError
+from rocmenv.model.layout import Kind, Layout
+from rocmenv.model.receipt import Item, Receipt
+from rocmenv.model.version import Version
+from tests.strategies import layouts
+
+
+def receipt(layout: Layout) -> Receipt:
+    return Receipt(
+        version=Version.parse("6.3.0"),
+        layout=layout,
+        source="legacy",
+        origin="https://x/apt",
+        time="2026-01-01T00:00:00+00:00",
+        made_by="0.1.0",
+        prefix=None,
+        items=(Item("hipcc6.3.0", "https://x/hipcc.deb", 12, "ab" * 32, "1.0"),),
+        size=3,
+        files=1,
+        notes=("n",),
+        unrelocated=("bin/x",),
+        host=("libnuma1",),
+    )
+
+
+@given(layouts)
+def test_a_receipt_is_what_it_renders(layout: Layout) -> None:
+    whole = receipt(layout)
+    assert Receipt.parse(whole.render(), "r") == whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"schema": 1}',
+        '{"schema": "x"}',
+        "\x00",
+        '{"schema": 1, "version": "../x"}',
+    ],
+)
+def test_anything_else_is_not_a_receipt(text: str) -> None:
+    with pytest.raises(StoreError, match="r.json is not a receipt"):
+        Receipt.parse(text, "r.json")
+
+
+def test_a_newer_receipt_asks_for_a_newer_rocmenv() -> None:
+    value = json.loads(receipt(Layout(Kind.LEGACY)).render())
+    value["schema"] = 99
+    with pytest.raises(StoreError, match="newer rocmenv"):
+        Receipt.parse(json.dumps(value), "r.json")
+
+
+@pytest.mark.parametrize("place", ["/etc", "../up", "a/../../b"])
+def test_a_layout_stays_below_its_prefix(place: str) -> None:
+    value = json.loads(receipt(Layout(Kind.LEGACY)).render())
+    value["layout"]["bins"] = [place]
+    with pytest.raises(StoreError, match="below the prefix"):
+        Receipt.parse(json.dumps(value), "r.json")
