@@ -114,6 +114,7 @@ layouts = st.sampled_from(
             libs=("lib",),
             device_libs="lib/llvm/amdgcn/bitcode",
             pkgconfig=("lib/pkgconfig",),
+            icd="etc/OpenCL/vendors",
         ),
         Layout(
             Kind.DISTRO,

@@ -80,6 +80,8 @@ def steps(layout: Layout) -> tuple[Step, ...]:
         if row.role is Role.SELECT:
             place = places[row.name]
             out.append(Step(row.name, row.role, () if place is None else (place,)))
+        elif row.role is Role.DROP and places.get(row.name) is not None:
+            out.append(Step(row.name, Role.SELECT, (places[row.name] or "",)))
         elif row.role is Role.CONSTANT:
             out.append(Step(row.name, row.role, text=family.CONSTANTS[row.name]))
         else:

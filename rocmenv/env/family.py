@@ -21,7 +21,8 @@ class Role(Enum):
 
     `SELECT` is set to a place in the prefix, or cleared when the layout has none: each
     such variable beats ROCM_PATH in some reader. `CONSTANT` has one text for every
-    layout. `CLEAR` is cleared. `DROP` is cleared when it points into another ROCm.
+    layout. `CLEAR` is cleared. `DROP` is set where the layout has a place for it, and
+    otherwise cleared when it points into another ROCm: its readers know more than ROCm.
     `LIST` gets entries in front and loses those of every other ROCm; `LIST_IF_SET` gets
     them only where it already has some.
     """
@@ -84,7 +85,7 @@ CONSTANTS = {"HIP_PLATFORM": "amd"}
 
 
 def selected(layout: Layout) -> dict[str, str | None]:
-    """The place below the prefix for each `SELECT` variable, None where it is cleared."""
+    """The place below the prefix for each `SELECT` variable, and for those `DROP` that have one."""
     return {
         "ROCM_PATH": "",
         "ROCM_HOME": "",
@@ -93,6 +94,7 @@ def selected(layout: Layout) -> dict[str, str | None]:
         "HIP_DEVICE_LIB_PATH": layout.device_libs,
         "HIP_LIB_PATH": layout.hip_lib,
         "HIPCXX": layout.hipcxx,
+        "OCL_ICD_VENDORS": layout.icd,
     }
 
 

@@ -35,7 +35,8 @@ class Layout:
     `device_libs` is the folder of device bitcode where clang does not find it from
     ROCM_PATH alone; `hip_clang` the folder of the compiler and `hip_lib` the folder of the
     HIP runtime where hipcc does not find them; `hipcxx` the C++ compiler that CMake's HIP
-    language takes. A None means: leave it to the tool.
+    language takes; `icd` the folder that registers the OpenCL driver. A None means: leave it
+    to the tool.
     """
 
     kind: Kind
@@ -48,6 +49,7 @@ class Layout:
     hip_clang: str | None = None
     hip_lib: str | None = None
     hipcxx: str | None = None
+    icd: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """The layout as JSON values, fields with their default left out."""

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from rocmenv.env.diff import Change, EnvDiff, patched
 
-texts = st.none() | st.text(
-    st.characters(blacklist_characters="\x00", blacklist_categories=("Cs",))
-)
+texts = st.none() | st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]))
 diffs = st.builds(
     EnvDiff,
     st.sampled_from(["6.3.0", "10.1.0a20260901", "6.3.0+x"]),

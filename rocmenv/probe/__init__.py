@@ -1,0 +1,1 @@
+"""Questions to this host. Read only."""

@@ -1,0 +1,189 @@
+"""From a folder to its version and layout."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import InvalidVersionError, StoreError, visible
+from rocmenv.model.layout import Kind, Layout
+from rocmenv.model.version import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_HEADERS = ("include/rocm-core/rocm_version.h", "include/rocm_version.h")
+_MACRO = re.compile(r"^#define\s+ROCM_VERSION_(MAJOR|MINOR|PATCH)\s+(\d+)", re.MULTILINE)
+_MARKERS = ("bin/hipcc", "bin/rocminfo", "lib/libamdhip64.so", "lib/libhsa-runtime64.so.1")
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A ROCm on disk: absolute path, version, layout."""
+
+    path: str
+    version: Version
+    layout: Layout
+
+
+def look_at(path: str) -> Prefix:
+    """The ROCm whose prefix is `path`; `StoreError` when there is none or it has no version."""
+    version = find_version(path)
+    if version is None:
+        if not any(os.path.exists(os.path.join(path, marker)) for marker in _MARKERS):
+            msg = (
+                f"{visible(path, 200)} is not the prefix of a ROCm: no .info/version, no bin/hipcc"
+            )
+            raise StoreError(msg, hint="name the folder that holds `bin` and `lib`")
+        msg = f"{visible(path, 200)} does not say which release it is"
+        raise StoreError(msg, hint="name it: `rocmenv link PREFIX VERSION`")
+    return Prefix(path, version, find_layout(path))
+
+
+def find_version(path: str) -> Version | None:
+    """The release that a prefix says it is, None when it does not.
+
+    From `.info/version`, else the header of rocm-core. HIP's own number is never used: it
+    has little to do with ROCm's (case R13).
+    """
+    for text in _info_texts(path):
+        try:
+            return Version.parse_info(text)
+        except InvalidVersionError:
+            continue
+    for header in _HEADERS:
+        found = dict(_MACRO.findall(_text(os.path.join(path, header))))
+        if len(found) == 3:  # noqa: PLR2004 - major, minor, patch
+            return Version.parse(f"{found['MAJOR']}.{found['MINOR']}.{found['PATCH']}")
+    return None
+
+
+def find_layout(path: str) -> Layout:
+    """Where bin, lib, the compiler and its parts lie in a prefix."""
+    llvm = _first_dir(path, ("lib/llvm", "llvm"))
+    if llvm is None:
+        numbered = _numbered_llvm(path)
+        if numbered is not None:
+            return _distro(path, numbered)
+    bins = ["bin"] + ([f"{llvm}/bin"] if llvm and _is_dir(path, f"{llvm}/bin") else [])
+    compiler = f"{llvm}/bin/clang++"
+    return Layout(
+        kind=_kind(path),
+        bins=tuple(bins),
+        libs=tuple(_libs(path, ("lib", "lib64"))),
+        pkgconfig=tuple(_dirs(path, ("lib/pkgconfig", "share/pkgconfig"))),
+        man=tuple(_dirs(path, ("share/man",))),
+        device_libs=_device_libs(path),
+        hipcxx=compiler if _is_file(path, compiler) else None,
+        icd=_first_dir(path, ("etc/OpenCL/vendors",)),
+    )
+
+
+def _kind(path: str) -> Kind:
+    if os.path.basename(path).startswith("core-"):
+        return Kind.CORE
+    if _is_dir(path, "share/therock") or _is_dir(path, ".kpack"):
+        return Kind.FLAT
+    return Kind.LEGACY
+
+
+def _device_libs(path: str) -> str | None:
+    # TheRock keeps them with the compiler, where the clangs of 7.9 and 7.10 do not look;
+    # with `amdgcn` at the top every clang finds them from ROCM_PATH.
+    if _is_dir(path, "amdgcn/bitcode"):
+        return None
+    return _first_dir(path, ("lib/llvm/amdgcn/bitcode",))
+
+
+def _distro(path: str, llvm: str) -> Layout:
+    """A distribution's tree: library folders by architecture, a numbered LLVM, no run paths."""
+    arch = [d for d in ("lib/x86_64-linux-gnu", "lib64", "lib") if _is_dir(path, d)]
+    hip = next((d for d in arch if _holds(path, d, "libamdhip64.so")), None)
+    number = llvm.rpartition("-")[2]
+    clang = f"{llvm}/bin/clang++"
+    device = _first_dir(
+        path,
+        (
+            f"{llvm}/lib/clang/{number}/amdgcn/bitcode",
+            f"{llvm}/lib/clang/{number}.0.6/amdgcn/bitcode",
+            *(f"{d}/amdgcn/bitcode" for d in arch),
+            "amdgcn/bitcode",
+        ),
+    )
+    cmake = [""]
+    return Layout(
+        kind=Kind.DISTRO,
+        bins=tuple(_dirs(path, ("bin", f"{llvm}/bin"))),
+        libs=tuple(_libs(path, (*arch, f"{llvm}/lib"))),
+        cmake=tuple(cmake),
+        pkgconfig=tuple(_dirs(path, (*(f"{d}/pkgconfig" for d in arch), "share/pkgconfig"))),
+        man=tuple(_dirs(path, ("share/man",))),
+        device_libs=device,
+        hip_clang=_first_dir(path, (f"{llvm}/bin",)),
+        hip_lib=hip,
+        hipcxx=clang if _is_file(path, clang) else None,
+    )
+
+
+def _numbered_llvm(path: str) -> str | None:
+    try:
+        names = os.listdir(os.path.join(path, "lib"))
+    except OSError:
+        return None
+    found = [n for n in names if re.fullmatch(r"llvm-\d+", n) and _is_dir(path, f"lib/{n}/bin")]
+    return f"lib/{max(found, key=lambda n: int(n[5:]))}" if found else None
+
+
+def _libs(path: str, folders: Iterable[str]) -> Iterable[str]:
+    """Those of `folders` that may go on LD_LIBRARY_PATH.
+
+    A folder with a libc would be taken by every program of the host and end it with an
+    undefined symbol (seen with Debian's own trees).
+    """
+    for folder in _dirs(path, folders):
+        names = os.listdir(os.path.join(path, folder))
+        if not any(re.fullmatch(r"(libc|ld-linux.*|libpthread)\.so\.\d+", n) for n in names):
+            yield folder
+
+
+def _holds(path: str, folder: str, start: str) -> bool:
+    return any(name.startswith(start) for name in os.listdir(os.path.join(path, folder)))
+
+
+def _dirs(path: str, folders: Iterable[str]) -> Iterable[str]:
+    seen = set()
+    for folder in folders:
+        full = os.path.realpath(os.path.join(path, folder))
+        if os.path.isdir(full) and full not in seen:
+            seen.add(full)
+            yield folder
+
+
+def _first_dir(path: str, folders: Iterable[str]) -> str | None:
+    return next((folder for folder in folders if _is_dir(path, folder)), None)
+
+
+def _is_dir(path: str, folder: str) -> bool:
+    return os.path.isdir(os.path.join(path, folder))
+
+
+def _is_file(path: str, name: str) -> bool:
+    return os.path.isfile(os.path.join(path, name))
+
+
+def _info_texts(path: str) -> Iterable[str]:
+    # The older names are those that AMD's own readers still try (environment facts, 0).
+    for name in ("version", "version-rocm", "version-dev", "version-utils", "version-libs"):
+        text = _text(os.path.join(path, ".info", name)).strip()
+        if text:
+            yield text
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(65536)
+    except OSError:
+        return ""

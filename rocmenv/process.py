@@ -1,0 +1,81 @@
+"""The process that rocmenv runs in, as a value: the one place that looks at it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class Process:
+    """Arguments, environment, folder, home and program of this process.
+
+    `cwd` is the folder as the shell names it (PWD, where that is the current folder), so
+    that pins are found along the same way as the shims and hooks take. `launcher` are the
+    words that start rocmenv again.
+    """
+
+    environ: Mapping[str, str]
+    cwd: str
+    home: Path
+    launcher: tuple[str, ...]
+    interactive: bool = False
+    args: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def current(cls) -> Process:
+        """The process that is running."""
+        environ = dict(os.environ)
+        return cls(
+            environ=environ,
+            cwd=_folder(environ.get("PWD")),
+            home=Path(os.path.expanduser("~")),
+            launcher=_launcher(sys.argv[0]),
+            interactive=sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty(),
+            args=tuple(sys.argv[1:]),
+        )
+
+    def get(self, name: str) -> str | None:
+        """The text of a variable; None when it is unset or empty."""
+        return self.environ.get(name) or None
+
+    def replace(
+        self, program: str, arguments: Sequence[str], environ: Mapping[str, str]
+    ) -> NoReturn:
+        """Become another program. Raises OSError when that cannot be started."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execve(program, [program, *arguments], dict(environ))  # noqa: S606 - that is the job
+
+
+def _folder(named: str | None) -> str:
+    if named and named.startswith("/"):
+        try:
+            if os.path.samefile(named, "."):
+                return named
+        except OSError:
+            pass
+    try:
+        return os.getcwd()
+    except OSError:
+        return "/"
+
+
+def _launcher(program: str) -> tuple[str, ...]:
+    beside = os.path.join(os.path.dirname(sys.executable), "rocmenv")
+    for path in (os.path.abspath(program), beside):
+        if (
+            os.path.basename(path) == "rocmenv"
+            and os.path.isfile(path)
+            and os.access(path, os.X_OK)
+        ):
+            return (path,)
+    # `-P` (Python 3.11): a module in the user's folder must not be taken for one of ours.
+    safe = ("-P",) if sys.version_info >= (3, 11) else ()
+    return (sys.executable, *safe, "-m", "rocmenv")

@@ -1,0 +1,149 @@
+"""Settings: option, then variable, then `config.toml` in the root, then default."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rocmenv.errors import ConfigError, visible
+
+if TYPE_CHECKING:
+    from rocmenv.process import Process
+    from rocmenv.store.paths import Root
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its key in `config.toml`, what it means, its type, variable and default."""
+
+    key: str
+    meaning: str
+    kind: type
+    variable: str | None = None
+    default: object = None
+
+
+SETTINGS = (
+    Setting("channel", "where `install` looks: `legacy` or `distro`", str, None, "legacy"),
+    Setting("profile", "which packages an install has: `hip`, `full` ...", str, None, "hip"),
+    Setting("jobs", "packages fetched and unpacked at once", int, "ROCMENV_JOBS"),
+    Setting("keep_downloads", "whether packages stay in the cache after an install", bool),
+    Setting("offline", "open no connection", bool, "ROCMENV_OFFLINE"),
+    Setting("search", "folders in which AMD's packages install", list, None, ["/opt"]),
+    Setting("legacy.mirror", "base address of AMD's repositories", str, "ROCMENV_MIRROR"),
+    Setting("legacy.keyring", "file with the keys that sign them", str, "ROCMENV_KEYRING"),
+    Setting("legacy.fingerprint", "the key that signs them", str, "ROCMENV_FINGERPRINT"),
+)
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+ALIASES = "aliases"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A setting's value and where it was set: a variable, a file, or `default`."""
+
+    value: Any
+    origin: str
+
+
+class Settings:
+    """The settings of one root, read once when first asked for."""
+
+    def __init__(self, process: Process, root: Root) -> None:
+        self._process = process
+        self._root = root
+        self._table: dict[str, Any] | None = None
+
+    def value(self, key: str) -> Value:
+        """A setting with its origin; `ConfigError` for an unknown key or an unfit value."""
+        setting = known_setting(key)
+        text = self._process.get(setting.variable) if setting.variable else None
+        if text is not None:
+            return Value(parse_value(setting, text, setting.variable or ""), setting.variable or "")
+        found = _lookup(self._file(), key)
+        if found is None:
+            return Value(setting.default, "default")
+        if not isinstance(found, setting.kind):
+            msg = f"`{key}` in {self._root.config} should be {_words(setting.kind)}"
+            raise ConfigError(msg, hint=f"run `rocmenv config unset {key}`")
+        return Value(found, str(self._root.config))
+
+    def __getitem__(self, key: str) -> Any:  # noqa: ANN401 - a setting's type is in its row
+        """A setting's value."""
+        return self.value(key).value
+
+    def aliases(self) -> dict[str, str]:
+        """Names that people gave to versions, by name."""
+        table = self._file().get(ALIASES, {})
+        return {str(k): str(v) for k, v in table.items()} if isinstance(table, dict) else {}
+
+    def _file(self) -> dict[str, Any]:
+        if self._table is None:
+            self._table = _read(self._root)
+        return self._table
+
+
+def known_setting(key: str) -> Setting:
+    """The row of `key`, else `ConfigError` with the nearest key."""
+    if key not in _BY_KEY:
+        near = difflib.get_close_matches(key, _BY_KEY, n=1)
+        hint = f"did you mean `{near[0]}`?" if near else "`rocmenv config list` shows them"
+        msg = f"{visible(key)} is not a setting"
+        raise ConfigError(msg, hint=hint)
+    return _BY_KEY[key]
+
+
+def parse_value(setting: Setting, text: str, origin: str) -> object:
+    """`text` as the setting's type; `ConfigError` naming `origin` when it does not fit."""
+    lowered = text.strip().lower()
+    if setting.kind is bool and lowered in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+        return lowered in ("1", "true", "yes", "on")
+    if setting.kind is int and lowered.isdigit() and int(lowered) > 0:
+        return int(lowered)
+    if setting.kind is list:
+        return [part for part in text.split(":") if part]
+    if setting.kind is str and text:
+        return text
+    msg = f"`{setting.key}` should be {_words(setting.kind)}, not {visible(text)} ({origin})"
+    raise ConfigError(msg)
+
+
+def _words(kind: type) -> str:
+    names: dict[type, str] = {
+        bool: "`true` or `false`",
+        int: "a number from 1",
+        list: "a list of folders",
+    }
+    return names.get(kind, "a text")
+
+
+def _lookup(table: dict[str, Any], key: str) -> object:
+    found: object = table
+    for part in key.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def _read(root: Root) -> dict[str, Any]:
+    try:
+        text = root.config.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"{root.config} cannot be read ({error})"
+        raise ConfigError(msg) from error
+    try:
+        if sys.version_info >= (3, 11):
+            import tomllib  # noqa: PLC0415 - only where there is a file to read
+
+            return tomllib.loads(text)
+        import tomlkit  # noqa: PLC0415 - as above; no reader in the library before 3.11
+
+        return tomlkit.parse(text).unwrap()
+    except ValueError as error:
+        msg = f"{root.config} is not TOML ({error})"
+        raise ConfigError(
+            msg, hint=f"mend or remove it: `${{EDITOR:-vi}} {root.config}`"
+        ) from error

@@ -1,0 +1,1 @@
+"""Text for `eval`: one class per shell. Pure."""

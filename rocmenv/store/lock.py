@@ -1,0 +1,78 @@
+"""One writer at a time. The kernel drops a killed holder's lock: none is ever stale."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from rocmenv.errors import LockedError, RootError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rocmenv.store.paths import Root
+
+WRITERS = "writers"
+"""The lock for every change of what is visible; held for moments."""
+PATIENCE = 60.0
+"""Seconds to wait for it: longer than a rename and a rehash can take."""
+
+
+@contextmanager
+def locked(root: Root, name: str, purpose: str, wait: float = PATIENCE) -> Iterator[None]:
+    """Hold the lock `name` of the root, waiting `wait` seconds at most.
+
+    Raises `LockedError` naming the holder's process, what it does, and the lock's file;
+    `RootError` when the root cannot be written.
+    """
+    path = root.locks / f"{name}.lock"
+    holder = root.locks / f"{name}.holder"
+    ready_to_write(root)
+    lock = FileLock(str(path), timeout=wait)
+    try:
+        lock.acquire()
+    except Timeout:
+        who = _holder(holder.read_text(encoding="utf-8") if holder.is_file() else "")
+        msg = f"another rocmenv is at work{who}; it holds {path}"
+        raise LockedError(msg, hint="try again when it is done") from None
+    except OSError as error:
+        raise not_writable(root, str(path), error) from error
+    try:
+        holder.write_text(f"{os.getpid()} {purpose}\n", encoding="utf-8")
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def ready_to_write(root: Root) -> None:
+    """Make the root's folders; `RootError` when it cannot be written to."""
+    for folder in (
+        root.versions,
+        root.shims,
+        root.activations,
+        root.staging,
+        root.trash,
+        root.journal,
+        root.locks,
+    ):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise not_writable(root, str(folder), error) from error
+    if not os.access(root.path, os.W_OK | os.X_OK):
+        raise not_writable(root, str(root.path), PermissionError(13, "Permission denied"))
+
+
+def not_writable(root: Root, path: str, error: OSError) -> RootError:
+    """The refusal for a root that other people look after, or that is full or read-only."""
+    msg = f"{path} cannot be written ({error.strerror}); the root is {root.path} ({root.origin})"
+    return RootError(msg, hint="name a root of your own: `export ROCM_ROOT=$HOME/rocm`")
+
+
+def _holder(text: str) -> str:
+    pid, _, purpose = text.strip().partition(" ")
+    return f" (process {pid}: {purpose})" if pid else ""

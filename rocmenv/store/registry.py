@@ -1,0 +1,105 @@
+"""Which versions are installed. Reads only; takes no lock."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import InvalidVersionError, StoreError
+from rocmenv.model.receipt import Receipt
+from rocmenv.model.version import Version
+
+if TYPE_CHECKING:
+    from rocmenv.store.paths import Root
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """One version with its receipt and absolute prefix."""
+
+    receipt: Receipt
+    prefix: str
+
+    @property
+    def version(self) -> Version:
+        """The version."""
+        return self.receipt.version
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An entry of `versions/` that is not an install: its path, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What is under `versions/`: installs by version, oldest first, and the rest apart."""
+
+    installed: dict[Version, Installed]
+    broken: tuple[Broken, ...] = ()
+
+
+def load(root: Root) -> Listing:
+    """Everything that is installed; one bad entry never hides the others."""
+    found: list[Installed] = []
+    broken: list[Broken] = []
+    for name in _names(root):
+        path = str(root.versions / name)
+        try:
+            found.append(find(root, Version.parse(name)))
+        except (InvalidVersionError, StoreError) as error:
+            broken.append(Broken(path, error.message))
+    found.sort(key=lambda item: item.version)
+    return Listing({item.version: item for item in found}, tuple(broken))
+
+
+def versions(root: Root) -> list[Version]:
+    """The installed versions, oldest first, by their names and receipts' presence alone."""
+    out = []
+    for name in _names(root):
+        try:
+            version = Version.parse(name)
+        except InvalidVersionError:
+            continue
+        if os.path.isfile(root.receipt(version)) and str(version) == name:
+            out.append(version)
+    return sorted(out)
+
+
+def find(root: Root, version: Version) -> Installed:
+    """One installed version; `StoreError` when it is not whole.
+
+    The receipt must be about this version, and a link's prefix must still be there.
+    """
+    path = root.receipt(version)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        msg = f"{root.version(version)} has no receipt, so it is not an install"
+        raise StoreError(msg, hint=f"remove it: `rm -r {root.version(version)}`") from None
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"{path} cannot be read ({error})"
+        raise StoreError(msg) from error
+    receipt = Receipt.parse(text, str(path))
+    if receipt.version != version:
+        msg = f"{path} is the receipt of {receipt.version}"
+        raise StoreError(msg)
+    prefix = receipt.prefix or str(root.version(version))
+    if not os.path.isdir(prefix):
+        msg = f"{prefix}, which {version} is linked to, is gone"
+        raise StoreError(msg, hint=f"run `rocmenv unlink {version}`")
+    return Installed(receipt, prefix)
+
+
+def _names(root: Root) -> list[str]:
+    try:
+        return sorted(os.listdir(root.versions))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        msg = f"{root.versions} cannot be read ({error.strerror})"
+        raise StoreError(msg) from error

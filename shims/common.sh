@@ -1,0 +1,86 @@
+# What the shim and the POSIX shells' hook share: which version is wanted here, and how a list
+# of folders changes. Builtins only. Names start with _rocmenv_ and there is no `local`, which
+# POSIX does not have.
+
+# FILE: its one word in _rocmenv_w; nothing when it has none; ? when it is not plain.
+_rocmenv_pin() {
+  _rocmenv_w='' _rocmenv_n=0 _rocmenv_s=''
+  [ -r "$1" ] || { _rocmenv_w='?'; return 0; }
+  {
+    while IFS= read -r _rocmenv_l || [ -n "$_rocmenv_l" ]; do
+      _rocmenv_n=$((_rocmenv_n + ${#_rocmenv_l} + 1))
+      _rocmenv_l=${_rocmenv_l#"${_rocmenv_l%%[![:space:]]*}"}
+      case $_rocmenv_l in '' | '#'*) continue ;; esac
+      [ -z "$_rocmenv_w" ] || { _rocmenv_w='?'; break; }
+      _rocmenv_w=${_rocmenv_l%%[[:space:]]*}
+      _rocmenv_l=${_rocmenv_l#"$_rocmenv_w"}
+      _rocmenv_l=${_rocmenv_l#"${_rocmenv_l%%[![:space:]]*}"}
+      case $_rocmenv_l in '' | '#'*) ;; *) _rocmenv_w='?'; break ;; esac
+    done <&3
+    # `read` drops NUL bytes without a word, so what was read must be as long as the file.
+    # The kernel tells how far the file was read; a comment that is not ASCII counts short in
+    # some shells and then takes the slow path, which reads it right.
+    [ ! -r /proc/self/fdinfo/3 ] || read -r _rocmenv_l _rocmenv_s </proc/self/fdinfo/3
+  } 3<"$1"
+  case $_rocmenv_s in
+    '' | "$_rocmenv_n" | "$((_rocmenv_n - 1))") ;;
+    *) _rocmenv_w='?' ;;
+  esac
+}
+
+# The version wanted here in _rocmenv_w, and what says so in _rocmenv_f: ROCMENV_VERSION, the
+# nearest pin upward, the user's default. Nothing in _rocmenv_w: the system's.
+_rocmenv_wanted() {
+  _rocmenv_w=${ROCMENV_VERSION-} _rocmenv_f=ROCMENV_VERSION
+  [ -z "$_rocmenv_w" ] || return 0
+  _rocmenv_d=$PWD
+  while :; do
+    _rocmenv_f=$_rocmenv_d/.rocm-version
+    if [ -f "$_rocmenv_f" ]; then
+      _rocmenv_pin "$_rocmenv_f"
+      [ -z "$_rocmenv_w" ] || return 0
+    fi
+    [ -n "$_rocmenv_d" ] || break
+    _rocmenv_d=${_rocmenv_d%/*}
+  done
+  _rocmenv_f=$_rocmenv_r/version
+  [ ! -f "$_rocmenv_f" ] || _rocmenv_pin "$_rocmenv_f"
+}
+
+# A ROCm that only a variable names counts as known, if it is one (`:` matches no entry).
+_rocmenv_named() {
+  _rocmenv_o=${ROCM_PATH:-:} _rocmenv_h=${HIP_PATH:-:}
+  [ -f "$_rocmenv_o/.info/version" ] || _rocmenv_o=:
+  [ -f "$_rocmenv_h/.info/version" ] || _rocmenv_h=:
+}
+
+# NAME ENTRIES: the list without the entries of any other ROCm, with ENTRIES in front.
+_rocmenv_put() {
+  eval "_rocmenv_l=\${$1-}"
+  if [ -z "$_rocmenv_l" ]; then
+    [ -z "$2" ] || _rocmenv_set "$1" "$2"
+    return 0
+  fi
+  _rocmenv_l=$_rocmenv_l: _rocmenv_n='' _rocmenv_s=''
+  while [ -n "$_rocmenv_l" ]; do
+    _rocmenv_e=${_rocmenv_l%%:*} _rocmenv_l=${_rocmenv_l#*:}
+    if _rocmenv_owns "$_rocmenv_e"; then _rocmenv_s=1; else _rocmenv_n=$_rocmenv_n:$_rocmenv_e; fi
+  done
+  if [ -n "$2" ]; then
+    _rocmenv_set "$1" "$2$_rocmenv_n"
+  elif [ -z "$_rocmenv_n" ]; then
+    _rocmenv_clear "$1"
+  elif [ -n "$_rocmenv_s" ]; then
+    _rocmenv_set "$1" "${_rocmenv_n#:}"
+  fi
+}
+
+_rocmenv_put_if_set() {
+  eval "_rocmenv_l=\${$1-}"
+  [ -z "$_rocmenv_l" ] || _rocmenv_put "$1" "$2"
+}
+
+_rocmenv_drop() {
+  eval "_rocmenv_l=\${$1-}"
+  if _rocmenv_owns "$_rocmenv_l"; then _rocmenv_clear "$1"; fi
+}
