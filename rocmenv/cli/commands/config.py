@@ -1,0 +1,73 @@
+"""`rocmenv config`: settings."""
+
+from __future__ import annotations
+
+import click
+
+from rocmenv.cli.output import say, say_json, tell
+from rocmenv.cli.program import Context
+from rocmenv.ops.configure import set_value, unset_value
+from rocmenv.settings import SETTINGS, Settings
+
+
+@click.group("config")
+def command() -> None:
+    """Show and change settings; a variable beats the file, an option beats both."""
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def list_(ctx: Context, *, as_json: bool) -> None:
+    """List every setting with its value and where that is set."""
+    settings = Settings(ctx.process, ctx.root)
+    values = {setting.key: settings.value(setting.key) for setting in SETTINGS}
+    aliases = settings.aliases()
+    if as_json:
+        rows = {k: {"value": v.value, "origin": v.origin} for k, v in values.items()}
+        say_json({"settings": rows, "aliases": aliases})
+        return
+    for setting in SETTINGS:
+        value = values[setting.key]
+        say(f"{setting.key} = {_shown(value.value)} ({value.origin}): {setting.meaning}")
+    for name, text in sorted(aliases.items()):
+        say(f"aliases.{name} = {text} ({ctx.root.config})")
+
+
+@command.command("get")
+@click.argument("key")
+@click.pass_obj
+def get(ctx: Context, key: str) -> None:
+    """Show the value of one setting."""
+    settings = Settings(ctx.process, ctx.root)
+    name = key.removeprefix("aliases.")
+    if name != key:
+        say(settings.aliases().get(name, ""))
+    else:
+        say(_shown(settings[key]))
+
+
+@command.command("set")
+@click.argument("key")
+@click.argument("value")
+@click.pass_obj
+def set_(ctx: Context, key: str, value: str) -> None:
+    """Give a setting a value; `aliases.NAME` gives a version a name."""
+    set_value(ctx.process, ctx.root, key, value)
+    tell(f"rocmenv: {ctx.root.config}: {key} = {value}")
+
+
+@command.command("unset")
+@click.argument("key")
+@click.pass_obj
+def unset(ctx: Context, key: str) -> None:
+    """Give a setting its default again."""
+    unset_value(ctx.process, ctx.root, key)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ":".join(map(str, value))
+    return "" if value is None else str(value)

@@ -1,0 +1,27 @@
+"""`rocmenv exec`: one command in the selected version's environment."""
+
+from __future__ import annotations
+
+import click
+
+from rocmenv.cli.program import Context
+from rocmenv.launch import execute
+
+
+@click.command(
+    "exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+@click.option("-V", "--version", "spec", metavar="VERSION", help="The version to run it with.")
+@click.argument("command_name", metavar="COMMAND")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def command(ctx: Context, spec: str | None, command_name: str, arguments: tuple[str, ...]) -> int:
+    """Run COMMAND in the environment of the selected version, and become it."""
+    return execute(
+        ctx.process,
+        spec or ctx.plus,
+        command_name,
+        list(arguments),
+        shim=False,
+        root_option=ctx.root_option,
+    )

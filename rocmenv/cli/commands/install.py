@@ -1,0 +1,148 @@
+"""`rocmenv install`: a release into the root."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rocmenv.cli.output import amount, say, say_json, tell
+from rocmenv.cli.program import Context
+from rocmenv.cli.progress import reporter
+from rocmenv.cli.releases import list_releases
+from rocmenv.errors import UsageError
+from rocmenv.ops import install as ops
+from rocmenv.ops.plan import Wish, make_plan
+from rocmenv.settings import Settings
+from rocmenv.sources.base import Request
+
+if TYPE_CHECKING:
+    from rocmenv.sources.base import Plan
+
+
+@click.command("install")
+@click.argument("spec", metavar="[VERSION]", required=False)
+@click.option("--channel", type=click.Choice(["legacy", "distro"]), help="Where to take it from.")
+@click.option(
+    "--from", "source", metavar="FILE|DIR|URL", help="A tarball or folder in place of a channel."
+)
+@click.option("--profile", help="Set of packages: runtime, hip, sdk or full.")
+@click.option("--with", "extra", metavar="PACKAGE", multiple=True, help="A further package.")
+@click.option("--as", "name", metavar="VERSION", help="Name to install it as, such as 6.3.0+test.")
+@click.option("--suite", help="The repository's suite, such as jammy.")
+@click.option("--mirror", metavar="URL", help="Base address in place of AMD's.")
+@click.option("--keyring", metavar="FILE|URL", help="Signing keys in place of the channel's.")
+@click.option("--fingerprint", metavar="HEX", help="The key that must have signed.")
+@click.option("-j", "--jobs", type=click.IntRange(1, 64), help="Packages at once.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show the plan with sizes; change nothing.")
+@click.option("--reinstall", is_flag=True, help="Replace the version if it is there.")
+@click.option("--keep-downloads", is_flag=True, help="Leave the packages in the cache.")
+@click.option("--offline", is_flag=True, help="Open no connection; use the cache.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
+@click.option(
+    "-l", "--list", "listing", is_flag=True, help="List the known releases; VERSION filters."
+)
+@click.option("--online", is_flag=True, help="With --list: read the channel's own index.")
+@click.option("--all", "everything", is_flag=True, help="With --list: unlisted ones too.")
+@click.option("--json", "as_json", is_flag=True, help="Plan or list as JSON.")
+@click.pass_obj
+def command(ctx: Context, /, spec: str | None, **given: object) -> None:
+    """Install VERSION: whole, or not at all.
+
+    The newest fitting release is taken for `6.3`, `latest` or a range.
+    """
+    if given["listing"]:
+        list_releases(
+            ctx,
+            spec,
+            online=bool(given["online"]),
+            everything=bool(given["everything"]),
+            mirror=_text(given["mirror"]),
+            as_json=bool(given["as_json"]),
+        )
+        return
+    if spec is None:
+        msg = "a version is missing"
+        raise UsageError(msg, hint="`rocmenv install latest`, or `rocmenv install --list`")
+    _install(ctx, spec, given)
+
+
+def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
+    settings = Settings(ctx.process, ctx.root)
+    report = reporter(quiet=bool(given["quiet"]) or bool(given["as_json"]))
+    downloads = ops.downloads_for(
+        ctx.root, offline=bool(given["offline"]) or bool(settings["offline"])
+    )
+    wish = Wish(
+        spec=spec,
+        channel=_text(given["channel"]) or settings["channel"],
+        source=_text(given["source"]),
+        name=_text(given["name"]),
+        request=Request(
+            profile=_text(given["profile"]) or settings["profile"],
+            extra=tuple(given["extra"]) if isinstance(given["extra"], tuple) else (),
+            suite=_text(given["suite"]),
+            mirror=_text(given["mirror"]) or settings["legacy.mirror"],
+            keyring=_text(given["keyring"]) or settings["legacy.keyring"],
+            fingerprint=_text(given["fingerprint"]) or settings["legacy.fingerprint"],
+        ),
+    )
+    named = ops.already(ctx.root, wish)
+    if named is not None and not given["reinstall"] and not given["dry_run"]:
+        tell(f"rocmenv: {named.version} is installed already: {named.prefix}")
+        return
+    plan = make_plan(ctx.process, wish, downloads, report)
+    if given["dry_run"]:
+        _show(plan, as_json=bool(given["as_json"]))
+        return
+    jobs = given["jobs"] if isinstance(given["jobs"], int) else None
+    how = ops.options(
+        settings, jobs, keep=bool(given["keep_downloads"]), reinstall=bool(given["reinstall"])
+    )
+    item = ops.install(ctx.process, ctx.root, plan, downloads, how, report)
+    _tell_result(item.receipt.host, item.receipt.unrelocated, quiet=bool(given["quiet"]))
+    if given["as_json"]:
+        say_json({"version": str(item.version), "prefix": item.prefix})
+    else:
+        tell(f"rocmenv: installed {item.version} in {item.prefix} ({amount(item.receipt.size)})")
+
+
+def _tell_result(host: tuple[str, ...], unrelocated: tuple[str, ...], *, quiet: bool) -> None:
+    if host:
+        tell(f"warning: the machine lacks packages that this release needs: {', '.join(host)}")
+        tell(f"hint: sudo apt-get install {' '.join(name.split()[0] for name in host)}")
+    if unrelocated and not quiet:
+        shown = ", ".join(unrelocated[:3]) + (" ..." if unrelocated[3:] else "")
+        tell(f"note: {len(unrelocated)} files still name the place they were built for: {shown}")
+
+
+def _show(plan: Plan, *, as_json: bool) -> None:
+    if as_json:
+        parts = [{"name": p.name, "version": p.version, "size": p.size} for p in plan.parts]
+        say_json(
+            {
+                "version": str(plan.version),
+                "channel": plan.channel,
+                "origin": plan.origin,
+                "download": plan.download,
+                "installed": plan.installed,
+                "host": list(plan.host),
+                "notes": list(plan.notes),
+                "parts": parts,
+            }
+        )
+        return
+    for part in plan.parts:
+        size = "" if part.size is None else amount(part.size)
+        say(f"{size:>9}  {part.name} {part.version}".rstrip())
+    total = amount(plan.download) if plan.download is not None else "unknown"
+    disk = amount(plan.installed) if plan.installed is not None else "unknown"
+    say(f"{plan.version} from {plan.channel} ({plan.origin}): {total} to download, {disk} on disk")
+    for note in plan.notes:
+        tell(f"note: {note}")
+    if plan.host:
+        tell(f"warning: the machine lacks: {', '.join(plan.host)}")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,28 @@
+"""`rocmenv list-remote`: the releases that can be installed."""
+
+from __future__ import annotations
+
+import click
+
+from rocmenv.cli.program import Context
+from rocmenv.cli.releases import list_releases
+
+
+@click.command("list-remote")
+@click.argument("spec", metavar="[PATTERN]", required=False)
+@click.option("--online", is_flag=True, help="Read the channel's own index.")
+@click.option("--mirror", metavar="URL", help="Base address in place of AMD's.")
+@click.option("--all", "everything", is_flag=True, help="Unlisted ones too.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def command(
+    ctx: Context,
+    spec: str | None,
+    *,
+    online: bool,
+    mirror: str | None,
+    everything: bool,
+    as_json: bool,
+) -> None:
+    """List the known releases, oldest first; PATTERN is a version or a range."""
+    list_releases(ctx, spec, online=online, everything=everything, mirror=mirror, as_json=as_json)

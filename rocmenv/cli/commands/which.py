@@ -1,0 +1,20 @@
+"""`rocmenv which`: the real program behind a command."""
+
+from __future__ import annotations
+
+import click
+
+from rocmenv.cli.output import say
+from rocmenv.cli.program import Context
+from rocmenv.ops import current
+from rocmenv.ops.activate import launch
+
+
+@click.command("which")
+@click.argument("name", metavar="COMMAND")
+@click.pass_obj
+def command(ctx: Context, name: str) -> None:
+    """Show the path of the program that COMMAND runs here."""
+    selection = current.selected(ctx.process, ctx.root, ctx.plus)
+    item = current.installed_for(ctx.process, ctx.root, selection)
+    say(launch(ctx.process, ctx.root, selection, name, shim=item is not None).program)

@@ -1,0 +1,129 @@
+"""The command line: a group whose commands are loaded when they are called."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rocmenv import __version__
+from rocmenv.cli.output import say
+from rocmenv.errors import UsageError, visible
+from rocmenv.store.paths import find_root
+
+if TYPE_CHECKING:
+    from rocmenv.process import Process
+    from rocmenv.store.paths import Root
+
+# Name on the command line: module of rocmenv.cli.commands, and whether it is shown.
+COMMANDS = {
+    "install": "install",
+    "uninstall": "uninstall",
+    "list-remote": "list_remote",
+    "versions": "versions",
+    "version": "version",
+    "use": "use",
+    "local": "local",
+    "global": "global_",
+    "shell": "shell",
+    "deactivate": "deactivate",
+    "exec": "exec_",
+    "which": "which",
+    "whence": "whence",
+    "prefix": "prefix",
+    "root": "root",
+    "rehash": "rehash",
+    "env": "env",
+    "init": "init",
+    "link": "link",
+    "unlink": "unlink",
+    "config": "config",
+    "completion": "completion",
+    "resolve": "resolve",
+}
+ORDER = list(COMMANDS)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every command gets: the process, the version of `+VERSION`, and the root option."""
+
+    process: Process
+    plus: str | None
+    root_option: str | None
+
+    @property
+    def root(self) -> Root:
+        """The root, found when a command first needs it."""
+        return find_root(self.process, self.root_option)
+
+
+class Commands(click.Group):
+    """A group that imports a command's module by its name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order of help."""
+        del ctx
+        return ORDER
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name, None when there is none."""
+        del ctx
+        module = COMMANDS.get(cmd_name)
+        if module is None:
+            return None
+        loaded = importlib.import_module(f"rocmenv.cli.commands.{module}")
+        command: click.Command = loaded.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that `args` name, else a usage error with the nearest name."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], ORDER, n=1)
+            hint = f"did you mean `rocmenv {near[0]}`?" if near else "`rocmenv --help` lists them"
+            msg = f"{visible(args[0])} is not a command of rocmenv"
+            raise UsageError(msg, hint=hint)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96}
+)
+@click.version_option(__version__, prog_name="rocmenv", message="%(prog)s %(version)s")
+@click.option("--root", "root_option", metavar="DIR", help="Root to use, in place of ROCM_ROOT.")
+@click.pass_context
+def program(ctx: click.Context, root_option: str | None) -> None:
+    """Install ROCm releases side by side and select one per shell or project.
+
+    A version is written `6.3.0`, `6.3` (newest 6.3.x), `latest`, `>=6.3,<7` or `system`.
+    `rocmenv +6.3 COMMAND` uses that version for one command.
+    """
+    process, plus = ctx.obj
+    ctx.obj = Context(process, plus, root_option)
+
+
+def run(process: Process, args: list[str], plus: str | None) -> int:
+    """Parse `args` and run the command; its exit status."""
+    try:
+        result: Any = program.main(
+            args, prog_name="rocmenv", standalone_mode=False, obj=(process, plus)
+        )
+    except click.exceptions.NoArgsIsHelpError as error:
+        say(error.format_message())
+        return 0 if not args else 2
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.exceptions.Abort:
+        raise KeyboardInterrupt from None
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "rocmenv"
+        message = error.format_message().rstrip(".")
+        raise UsageError(message[:1].lower() + message[1:], hint=f"see `{path} --help`") from None
+    except click.ClickException as error:
+        raise UsageError(error.format_message()) from None
+    return result if isinstance(result, int) else 0

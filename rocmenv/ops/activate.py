@@ -1,0 +1,153 @@
+"""The selected version's environment: to print, or to run a command in."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rocmenv.env.activation import Known, Switch, leave, switch
+from rocmenv.env.diff import patched
+from rocmenv.errors import CommandNotFoundError, visible
+from rocmenv.ops.current import installed_for
+from rocmenv.settings import Settings
+from rocmenv.store import registry
+from rocmenv.store.shims import commands
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rocmenv.model.selection import Selection
+    from rocmenv.process import Process
+    from rocmenv.store.paths import Root
+    from rocmenv.store.registry import Installed
+
+LOOPS = "ROCMENV_SHIMS"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A program to become: absolute path and whole environment."""
+
+    program: str
+    environ: dict[str, str]
+
+
+def known(process: Process, root: Root, environ: Mapping[str, str]) -> Known:
+    """Every ROCm that can be told by its path: installs, links, AMD's folders, named ones."""
+    listing = registry.load(root)
+    linked = [item.prefix for item in listing.installed.values() if item.receipt.is_link]
+    named = (environ.get("ROCM_PATH"), environ.get("HIP_PATH"))
+    linked += [p for p in named if p and os.path.isfile(os.path.join(p, ".info", "version"))]
+    search = Settings(process, root)["search"]
+    return Known((str(root.versions),), tuple(linked), tuple(search))
+
+
+def switch_to(process: Process, root: Root, item: Installed | None) -> Switch:
+    """The way from the process's environment to one with `item`, or with none, selected."""
+    back = leave(process.environ)
+    if item is None:
+        return back
+    base = patched(process.environ, back.texts)
+    return switch(
+        str(item.version),
+        item.receipt.layout,
+        item.prefix,
+        process.environ,
+        known(process, root, base),
+    )
+
+
+def launch(
+    process: Process, root: Root, selection: Selection, command: str, *, shim: bool
+) -> Launch:
+    """What `rocmenv exec` becomes; `CommandNotFoundError` (127) when there is no such command.
+
+    With `shim` the command is one of the version's own, as a shim asks for it. The child's
+    ROCMENV_VERSION keeps the choice for what it starts, and no record is handed on: a
+    shell below sets out from the environment that it finds.
+    """
+    item = installed_for(process, root, selection)
+    change = switch_to(process, root, item)
+    environ = patched(process.environ, change.texts)
+    environ.pop("ROCMENV_DIFF", None)
+    environ.pop("ROCMENV_SHIM_ROOT", None)
+    if item is None:
+        program = _on_path(process, command, environ, str(root.path))
+    else:
+        environ["ROCMENV_VERSION"] = str(item.version)
+        program = find_command(item, command)
+        if program is None and not shim:
+            program = _on_path(process, command, environ, str(root.shims))
+    if program is None:
+        raise not_found(root, selection, command, item)
+    name = f"{item.version if item else 'system'}/{command}"
+    if shim:
+        _refuse_loop(process, root, program, name)
+        environ[LOOPS] = f"{process.environ.get(LOOPS, '')}:{name}:"
+    return Launch(program, environ)
+
+
+def find_command(item: Installed, command: str) -> str | None:
+    """The absolute path of a command in an installed version, None when it has none."""
+    if "/" in command or not command:
+        return None
+    for folder in item.receipt.layout.bins:
+        path = os.path.join(item.prefix, folder, command)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def having(root: Root, command: str) -> list[Installed]:
+    """The installed versions that have a command, oldest first."""
+    return [i for i in registry.load(root).installed.values() if find_command(i, command)]
+
+
+def not_found(
+    root: Root, selection: Selection, command: str, item: Installed | None
+) -> CommandNotFoundError:
+    """The refusal for a command that the selected version lacks, naming those that have it."""
+    where = f"version {item.version} has no command" if item else "the system has no command"
+    msg = f"{where} {visible(command)} ({selection.origin})"
+    others = [str(i.version) for i in having(root, command)]
+    if others:
+        listed = ", ".join(others)
+        return CommandNotFoundError(
+            msg, hint=f"these have it: {listed}; run `rocmenv +{others[-1]} exec {command}`"
+        )
+    if item is not None:
+        import difflib  # noqa: PLC0415 - only for messages
+
+        near = difflib.get_close_matches(command, commands(item), n=1)
+        if near:
+            return CommandNotFoundError(msg, hint=f"did you mean `{near[0]}`?")
+        hint = f"no installed version has it; see `rocmenv install {item.version} --with PACKAGE`"
+        return CommandNotFoundError(msg, hint=hint)
+    return CommandNotFoundError(msg, hint="select a version, such as: `rocmenv use latest`")
+
+
+def _on_path(process: Process, command: str, environ: Mapping[str, str], skip: str) -> str | None:
+    if "/" in command:
+        path = os.path.join(process.cwd, command)
+        return path if os.path.isfile(path) and os.access(path, os.X_OK) else None
+    for folder in environ.get("PATH", "").split(":"):
+        if folder == skip or folder.startswith(f"{skip}/"):
+            continue
+        path = os.path.join(process.cwd, folder, command)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def _refuse_loop(process: Process, root: Root, program: str, name: str) -> None:
+    shim = root.shims / os.path.basename(program)
+    again = process.environ.get(LOOPS, "").count(f":{name}:")
+    same = shim.exists() and os.path.samefile(shim, program)
+    if same or again >= 2:  # noqa: PLR2004 - once is a tool that calls itself by name
+        msg = (
+            f"{program} starts the shim of {visible(os.path.basename(program))} again, without end"
+        )
+        raise CommandNotFoundError(
+            msg, hint=f"look at it: `file {program}`; a script there should name its tool in full"
+        )

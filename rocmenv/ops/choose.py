@@ -1,0 +1,87 @@
+"""The project's version and the user's default."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import NotInstalledError, StoreError, UsageError
+from rocmenv.model.selection import PIN_NAME, Origin, Selection, Source
+from rocmenv.model.version import Spec
+from rocmenv.ops import current
+from rocmenv.store import pins
+from rocmenv.store.lock import ready_to_write
+
+if TYPE_CHECKING:
+    from rocmenv.process import Process
+    from rocmenv.store.paths import Root
+
+
+def set_pin(process: Process, root: Root, text: str, *, force: bool = False) -> Path:
+    """Write the pin of the current folder; the file's path.
+
+    The request is written as it was typed: `6.3` stays the newest 6.3.x.
+    """
+    path = Path(process.cwd) / PIN_NAME
+    if path.is_dir():
+        msg = f"{path} is a folder"
+        raise StoreError(msg, hint=f"move it away: `mv {path} {path}.old`")
+    pins.write(path, _checked(process, root, text, force=force))
+    return path
+
+
+def unset_pin(process: Process) -> Path:
+    """Remove the pin of the current folder; its path."""
+    path = Path(process.cwd) / PIN_NAME
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        msg = f"there is no {path}"
+        raise StoreError(msg, hint="`rocmenv version` shows what decides here") from None
+    except OSError as error:
+        msg = f"{path} cannot be removed ({error.strerror})"
+        raise StoreError(msg) from error
+    return path
+
+
+def set_default(process: Process, root: Root, text: str, *, force: bool = False) -> Path:
+    """Write the user's default; the file's path."""
+    spec = _checked(process, root, text, force=force)
+    ready_to_write(root)
+    pins.write(root.default, spec)
+    return root.default
+
+
+def unset_default(process: Process, root: Root) -> None:
+    """Have no default. Fine when there was none."""
+    del process
+    ready_to_write(root)
+    root.default.unlink(missing_ok=True)
+
+
+def default_spec(root: Root) -> str:
+    """The user's default as text, `system` when there is none."""
+    spec = pins.read(str(root.default)) if os.path.isfile(root.default) else None
+    return str(spec) if spec else "system"
+
+
+def needs_function(command: str, word: str | None) -> UsageError:
+    """The refusal for what only the shell's own function can do."""
+    msg = f"`rocmenv {command}` changes this shell, and rocmenv is not set up in it"
+    line = 'eval "$(rocmenv init bash)"'
+    other = f", or for one command: `rocmenv +{word} exec COMMAND`" if word else ""
+    return UsageError(
+        msg, hint=f"run `{line}` (zsh, sh alike; fish: `rocmenv init fish | source`){other}"
+    )
+
+
+def _checked(process: Process, root: Root, text: str, *, force: bool) -> Spec:
+    selection = Selection(Spec.parse(text), Origin(Source.OPTION, "the command line"))
+    try:
+        current.version_for(process, root, selection)
+    except NotInstalledError as error:
+        if not force:
+            hint = f"{error.hint}; `--force` writes it all the same"
+            raise NotInstalledError(error.message, hint=hint) from error
+    return selection.spec

@@ -1,0 +1,64 @@
+"""Changing `config.toml`, with its comments and order kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rocmenv.errors import ConfigError, visible
+from rocmenv.model.version import Spec
+from rocmenv.ops.rehash import rehash
+from rocmenv.settings import ALIASES, known_setting, parse_value
+from rocmenv.store.lock import WRITERS, locked, ready_to_write
+from rocmenv.store.pins import replace_text
+
+if TYPE_CHECKING:
+    from rocmenv.process import Process
+    from rocmenv.store.paths import Root
+
+
+def set_value(process: Process, root: Root, key: str, text: str) -> None:
+    """Give `key` the value that `text` spells; `ConfigError` when it does not fit."""
+    value: object = text
+    if key.startswith(f"{ALIASES}."):
+        name = key.removeprefix(f"{ALIASES}.")
+        if not Spec.parse(name).is_alias or Spec.parse(text).is_alias:
+            msg = f"{visible(name)} cannot be an alias of {visible(text)}"
+            raise ConfigError(msg, hint="`rocmenv config set aliases.work 6.3`: a name, a version")
+    else:
+        value = parse_value(known_setting(key), text, "the command line")
+    _change(process, root, key, value)
+
+
+def unset_value(process: Process, root: Root, key: str) -> None:
+    """Take `key` out of the file; fine when it is not there."""
+    if not key.startswith(f"{ALIASES}."):
+        known_setting(key)
+    _change(process, root, key, None)
+
+
+def _change(process: Process, root: Root, key: str, value: object) -> None:
+    import tomlkit  # noqa: PLC0415 - the writer, for this command alone
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
+
+    ready_to_write(root)
+    with locked(root, WRITERS, "config"):
+        try:
+            text = root.config.read_text(encoding="utf-8") if root.config.is_file() else ""
+            document = tomlkit.parse(text)
+        except (OSError, ValueError, TOMLKitError) as error:
+            msg = f"{root.config} is not TOML ({error})"
+            raise ConfigError(
+                msg, hint=f"mend or remove it: `${{EDITOR:-vi}} {root.config}`"
+            ) from error
+        *tables, name = key.split(".")
+        table: Any = document
+        for part in tables:
+            if part not in table:
+                table[part] = tomlkit.table()
+            table = table[part]
+        if value is None:
+            table.pop(name, None)
+        else:
+            table[name] = value
+        replace_text(root.config, tomlkit.dumps(document))
+    rehash(process, root)

@@ -1,0 +1,104 @@
+"""Which version holds here, and who decided."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import InvalidVersionError, NotInstalledError
+from rocmenv.model.selection import Origin, Selection, Source
+from rocmenv.model.version import Spec, choose, nearest
+from rocmenv.settings import Settings
+from rocmenv.store import pins, registry
+
+if TYPE_CHECKING:
+    from rocmenv.model.version import Version
+    from rocmenv.process import Process
+    from rocmenv.store.paths import Root
+    from rocmenv.store.registry import Installed
+
+VARIABLE = "ROCMENV_VERSION"
+
+
+def selected(process: Process, root: Root, option: str | None = None) -> Selection:
+    """The request that counts: option, variable, nearest pin, user's default, system.
+
+    The shims (shims/common.sh) and hooks follow the same order; one table of cases holds
+    all three to it (tests/shells/test_selection_table.py).
+    """
+    if option is not None:
+        return Selection(
+            Spec.parse(option), Origin(Source.OPTION, f"`{option}` on the command line")
+        )
+    text = process.get(VARIABLE)
+    if text is not None:
+        try:
+            return Selection(Spec.parse(text), Origin(Source.VARIABLE, VARIABLE))
+        except InvalidVersionError as error:
+            msg = f"{error.message} (set by {VARIABLE})"
+            raise InvalidVersionError(msg, hint=f"unset {VARIABLE}, or: {error.hint}") from error
+    found = pins.nearest(process.cwd)
+    if found is not None:
+        return Selection(found[1], Origin(Source.PIN, found[0]))
+    if os.path.isfile(root.default):
+        spec = pins.read(str(root.default))
+        if spec is not None:
+            return Selection(spec, Origin(Source.DEFAULT, str(root.default)))
+    return Selection(Spec.parse("system"), Origin(Source.SYSTEM))
+
+
+def version_for(
+    process: Process, root: Root, selection: Selection, versions: list[Version] | None = None
+) -> Version | None:
+    """The installed version that a selection stands for, None for the system's.
+
+    `NotInstalledError` names the request, its origin and what to type.
+    """
+    if versions is None:
+        versions = registry.versions(root)
+    spec = selection.spec
+    if spec.is_alias:
+        spec = _alias(process, root, selection)
+    if spec.is_system:
+        return None
+    version = choose(spec, versions)
+    if version is None:
+        raise _not_installed(selection, spec, versions)
+    return version
+
+
+def installed_for(process: Process, root: Root, selection: Selection) -> Installed | None:
+    """As `version_for`, with receipt and prefix."""
+    version = version_for(process, root, selection)
+    return None if version is None else registry.find(root, version)
+
+
+def _alias(process: Process, root: Root, selection: Selection) -> Spec:
+    name = str(selection.spec)
+    aliases = Settings(process, root).aliases()
+    text = aliases.get(name)
+    if text is None:
+        known = ", ".join(f"`{alias}`" for alias in sorted(aliases)) or "none is set"
+        msg = f"`{name}` is neither a version nor an alias ({selection.origin})"
+        hint = f"aliases: {known}; set one with `rocmenv config set aliases.{name} VERSION`"
+        raise NotInstalledError(msg, hint=hint)
+    spec = Spec.parse(text)
+    if spec.is_alias:
+        msg = f"the alias `{name}` names another alias, `{text}` ({root.config})"
+        raise NotInstalledError(msg, hint=f"run `rocmenv config set aliases.{name} VERSION`")
+    return spec
+
+
+def _not_installed(selection: Selection, spec: Spec, versions: list[Version]) -> NotInstalledError:
+    wanted = str(spec)
+    msg = f"version `{wanted}` is not installed ({selection.origin})"
+    if spec.exact is None and spec.name != "latest":
+        msg = f"no installed version fits `{wanted}` ({selection.origin})"
+    pre = [v for v in versions if spec.fits(v) and not v.is_final]
+    if pre and spec.exact is None:
+        return NotInstalledError(msg, hint=f"name the pre-release in full: `{pre[-1]}`")
+    near = nearest(wanted, versions)
+    guess = f"did you mean `{near[0]}`? or " if near else ""
+    see = "`rocmenv versions` shows what is installed"
+    install = f'"{wanted}"' if spec.clauses else wanted
+    return NotInstalledError(msg, hint=f"{guess}run `rocmenv install {install}`; {see}")

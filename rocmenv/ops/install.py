@@ -1,0 +1,166 @@
+"""Installing a release: plan, build in staging, verify, and let it appear."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from rocmenv import __version__
+from rocmenv.errors import SpaceError, StoreError
+from rocmenv.fetch.transfer import Downloads
+from rocmenv.model.receipt import Receipt
+from rocmenv.ops.plan import Wish, target
+from rocmenv.ops.rehash import rehash
+from rocmenv.probe.prefix import find_layout, find_version
+from rocmenv.sources.base import Work
+from rocmenv.store import registry, transaction
+from rocmenv.store.lock import ready_to_write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rocmenv.ops.report import Reporter
+    from rocmenv.process import Process
+    from rocmenv.settings import Settings
+    from rocmenv.sources.base import Built, Plan
+    from rocmenv.store.paths import Root
+    from rocmenv.store.registry import Installed
+
+_JOBS = 8
+"""The most packages at once: servers mind more connections, and the decoder is the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to install: `jobs` at once, and whether downloads stay in the cache."""
+
+    jobs: int
+    keep_downloads: bool = False
+    reinstall: bool = False
+
+
+def options(settings: Settings, jobs: int | None, *, keep: bool, reinstall: bool) -> Options:
+    """The options of a call, completed from the settings and the machine."""
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return Options(
+        jobs=jobs or settings["jobs"] or min(_JOBS, max(2, cores)),
+        keep_downloads=keep or bool(settings["keep_downloads"]),
+        reinstall=reinstall,
+    )
+
+
+def install(
+    process: Process, root: Root, plan: Plan, downloads: Downloads, how: Options, report: Reporter
+) -> Installed:
+    """Carry out `plan`. After any failure the root is as it was, but for the cache.
+
+    An interrupt keeps verified downloads. Raises what the source raises, `SpaceError`,
+    and `StoreError` when the tree is not the release that was asked for.
+    """
+    version = plan.version
+    ready_to_write(root)
+    for stopped in transaction.recover(root):
+        report.note(f"cleared away what an interrupted install of {stopped} had left")
+    check_space(root, plan)
+    with transaction.staging(root, version) as stage:
+        if root.receipt(version).is_file() and not how.reinstall:
+            return registry.find(root, version)
+        built = _build(root, plan, stage.tree, downloads, how, report)
+        report.step(f"checking {version}")
+        receipt = _receipt(plan, built, str(stage.tree))
+        _warn_of_blanks(root, report)
+        stage.commit(receipt)
+        left_out = rehash(process, root)
+    transaction.empty_trash(root)
+    if not how.keep_downloads:
+        for path in built.cached:
+            downloads.discard(path)
+    if left_out:
+        report.note(f"no shims for {', '.join(left_out)}: they would hide the system's own")
+    return registry.find(root, version)
+
+
+def check_space(root: Root, plan: Plan) -> None:
+    """`SpaceError` when the root's file system has less room than the plan says it takes."""
+    needed = (plan.download or 0) + (plan.installed or 0)
+    place = root.path
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if needed > free:
+        msg = (
+            f"{plan.version} needs {needed / 1e9:.1f} GB (packages and installed files), and the "
+            f"file system of {root.path} has {free / 1e9:.1f} GB free"
+        )
+        raise SpaceError(msg, hint="make room, or name a root elsewhere: `export ROCM_ROOT=DIR`")
+
+
+def _build(
+    root: Root, plan: Plan, tree: Path, downloads: Downloads, how: Options, report: Reporter
+) -> Built:
+    report.start(f"installing {plan.version}", plan.download or 0)
+    try:
+        return plan.build(
+            Work(
+                tree=tree,
+                prefix=str(root.version(plan.version)),
+                downloads=downloads,
+                jobs=how.jobs,
+                on_bytes=report.advance,
+            )
+        )
+    finally:
+        report.finish()
+
+
+def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
+    """The receipt, once the tree has been looked at."""
+    found = find_version(tree)
+    if found is not None and found.release != plan.version.release:
+        msg = f"what {plan.origin} holds says it is {found}, not {plan.version}"
+        raise StoreError(msg, hint=f"install it as what it is: `rocmenv install {found}`")
+    layout = find_layout(tree)
+    if not os.path.isdir(os.path.join(tree, "bin")):
+        msg = f"{plan.origin} does not hold a ROCm: there is no `bin` at its top"
+        raise StoreError(msg, hint="is it the right file? see `rocmenv install --help`")
+    return Receipt(
+        version=plan.version,
+        layout=layout,
+        source=plan.channel,
+        origin=plan.origin,
+        time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        made_by=__version__,
+        items=built.items,
+        size=built.size,
+        files=built.files,
+        notes=(*plan.notes, *built.notes),
+        unrelocated=built.unrelocated,
+        host=tuple(plan.host),
+    )
+
+
+def _warn_of_blanks(root: Root, report: Reporter) -> None:
+    if any(char.isspace() for char in str(root.path)):
+        report.warn(
+            f"the root `{root.path}` has a blank in its path, with which parts of ROCm 6.x itself "
+            "are known to fail; a root without one is safer: set ROCM_ROOT"
+        )
+
+
+def downloads_for(root: Root, *, offline: bool, cancel: threading.Event | None = None) -> Downloads:
+    """The downloads of a root."""
+    return Downloads(root.cache, offline=offline, cancel=cancel)
+
+
+def already(root: Root, wish: Wish) -> Installed | None:
+    """The install that a wish would make, when it is there; None also when nobody can tell yet."""
+    version = target(wish)
+    if version is None or not root.receipt(version).is_file():
+        return None
+    return registry.find(root, version)

@@ -1,0 +1,83 @@
+"""A ROCm that somebody else looks after, registered read-only."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from rocmenv import __version__
+from rocmenv.errors import StoreError, UsageError, visible
+from rocmenv.model.receipt import Receipt
+from rocmenv.model.selection import Origin, Selection, Source
+from rocmenv.model.version import Spec, Version
+from rocmenv.ops import current
+from rocmenv.ops.rehash import rehash
+from rocmenv.probe.prefix import Prefix, find_layout, look_at
+from rocmenv.store import registry, transaction
+from rocmenv.store.lock import ready_to_write
+
+if TYPE_CHECKING:
+    from rocmenv.process import Process
+    from rocmenv.store.paths import Root
+    from rocmenv.store.registry import Installed
+
+
+def link(process: Process, root: Root, folder: str, name: str | None) -> Installed:
+    """Register the ROCm at `folder`, as version `name` or the one it says it is."""
+    path = os.path.normpath(os.path.join(process.cwd, os.path.expanduser(folder)))
+    if path in ("/", "/usr", "/usr/local"):
+        msg = f"{path} cannot be linked: activating it would put all of {path} first"
+        raise StoreError(msg, hint="its ROCm is what `rocmenv use system` gives")
+    if ":" in path or path.startswith(str(root.versions) + "/"):
+        msg = f"{visible(path, 200)} cannot be linked"
+        raise StoreError(msg, hint="name the prefix of a ROCm outside the root")
+    found = Prefix(path, Version.parse_release(name), find_layout(path)) if name else look_at(path)
+    if name:
+        _must_be_prefix(path)
+    ready_to_write(root)
+    with transaction.staging(root, found.version) as stage:
+        if root.receipt(found.version).is_file():
+            there = registry.find(root, found.version).prefix
+            msg = f"version {found.version} is already there: {there}"
+            raise StoreError(
+                msg, hint=f"give it another name: `rocmenv link {folder} {found.version}+site`"
+            )
+        stage.commit(
+            Receipt(
+                version=found.version,
+                layout=found.layout,
+                source="link",
+                origin=path,
+                time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+                made_by=__version__,
+                prefix=path,
+            )
+        )
+    rehash(process, root)
+    return registry.find(root, found.version)
+
+
+def unlink(process: Process, root: Root, text: str) -> Version:
+    """Forget a link, also one whose prefix is gone."""
+    selection = Selection(Spec.parse(text), Origin(Source.OPTION, "the command line"))
+    version = current.version_for(process, root, selection)
+    if version is None:
+        msg = "`system` is not linked"
+        raise UsageError(msg)
+    receipt = Receipt.parse(
+        root.receipt(version).read_text(encoding="utf-8"), str(root.receipt(version))
+    )
+    if not receipt.is_link:
+        msg = f"version {version} is an install, not a link"
+        raise StoreError(msg, hint=f"run `rocmenv uninstall {version}`")
+    transaction.remove(root, version)
+    rehash(process, root)
+    transaction.empty_trash(root)
+    return version
+
+
+def _must_be_prefix(path: str) -> None:
+    if not os.path.isdir(os.path.join(path, "bin")):
+        msg = f"{visible(path, 200)} is not the prefix of a ROCm: it has no bin"
+        raise StoreError(msg, hint="name the folder that holds `bin` and `lib`")

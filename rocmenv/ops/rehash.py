@@ -1,0 +1,25 @@
+"""Shims and activations that match what is installed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rocmenv.settings import Settings
+from rocmenv.store import activations, registry, shims
+from rocmenv.store.lock import WRITERS, locked, not_writable
+
+if TYPE_CHECKING:
+    from rocmenv.process import Process
+    from rocmenv.store.paths import Root
+
+
+def rehash(process: Process, root: Root) -> list[str]:
+    """Make `shims/` and `activations/` fit; the commands that get no shim on purpose."""
+    settings = Settings(process, root)
+    with locked(root, WRITERS, "rehash"):
+        installed = registry.load(root).installed
+        try:
+            activations.render(root, installed, settings.aliases(), settings["search"])
+            return shims.rehash(root, process.launcher, installed.values())
+        except OSError as error:
+            raise not_writable(root, str(error.filename), error) from error

@@ -1,0 +1,37 @@
+"""What a shell's start file evaluates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rocmenv import resources
+from rocmenv.shells.base import Setup
+from rocmenv.shells.choose import shell_named
+
+if TYPE_CHECKING:
+    from rocmenv.process import Process
+    from rocmenv.store.paths import Root
+
+_TAILS = {"bash": "init.tail.bash", "zsh": "init.tail.zsh"}
+_COMPLETIONS = {"bash": "rocmenv.bash", "zsh": "_rocmenv", "fish": "rocmenv.fish"}
+
+
+def setup_text(process: Process, root: Root, name: str) -> str:
+    """The functions, hook and completion of the shell `name`. Writes nothing, runs nothing."""
+    shell = shell_named(name)
+    if shell.suffix == "fish":
+        script = resources.shim_text("init.fish")
+    else:
+        tail = resources.shim_text(_TAILS.get(shell.name, "init.tail.sh"))
+        script = resources.shim_text("init.sh") + tail
+    setup = Setup(str(root.path), process.launcher, resources.shim_text("common.sh"), script)
+    text = shell.setup(setup)
+    if shell.name in _COMPLETIONS:
+        text += _completion(shell.name)
+    return text
+
+
+def _completion(name: str) -> str:
+    text = resources.completion_text(_COMPLETIONS[name])
+    # zsh has `compdef` only after `compinit`, which not every start file runs.
+    return f"if (( ${{+functions[compdef]}} )); then\n{text}fi\n" if name == "zsh" else text

@@ -1,0 +1,93 @@
+"""Removing a version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rocmenv.env.diff import EnvDiff
+from rocmenv.errors import RocmenvError, StoreError, UsageError
+from rocmenv.model.selection import Origin, Selection, Source
+from rocmenv.model.version import Spec
+from rocmenv.ops import current
+from rocmenv.ops.rehash import rehash
+from rocmenv.store import pins, registry, transaction
+
+if TYPE_CHECKING:
+    from rocmenv.model.version import Version
+    from rocmenv.process import Process
+    from rocmenv.store.paths import Root
+    from rocmenv.store.registry import Installed
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a version is in use: in words, and how to change that."""
+
+    words: str
+    cure: str
+
+    def __str__(self) -> str:
+        return self.words
+
+    def refusal(self, version: Version) -> StoreError:
+        """The error that refuses to remove `version`."""
+        hint = f"{self.cure}, or `rocmenv uninstall --yes {version}`"
+        return StoreError(f"version {version} is {self.words}", hint=hint)
+
+
+def removable(process: Process, root: Root, text: str) -> Installed:
+    """The install that `text` names; links and the system's are refused."""
+    selection = Selection(Spec.parse(text), Origin(Source.OPTION, "the command line"))
+    version = current.version_for(process, root, selection)
+    if version is None:
+        msg = "the system's ROCm is not ours to remove"
+        raise UsageError(msg, hint="name an installed version; `rocmenv versions` shows them")
+    item = registry.find(root, version)
+    if item.receipt.is_link:
+        msg = f"version {version} is linked to {item.prefix}, which stays"
+        raise StoreError(msg, hint=f"run `rocmenv unlink {version}`")
+    return item
+
+
+def reasons_to_keep(process: Process, root: Root, version: Version) -> list[Reason]:
+    """Why `version` should stay: active in this shell, pinned here, or the default.
+
+    A request counts that would stand for another version, or for none, afterwards.
+    """
+    reasons = []
+    record = process.environ.get("ROCMENV_DIFF")
+    try:
+        active = EnvDiff.decode(record).version if record else None
+    except ValueError:
+        active = None
+    if active == str(version):
+        reasons.append(Reason("active in this shell", "run `rocmenv deactivate`"))
+    text = process.get(current.VARIABLE)
+    if text and _means(process, root, text, version):
+        reasons.append(Reason(f"selected by {current.VARIABLE}", "run `rocmenv shell --unset`"))
+    try:
+        pinned = pins.nearest(process.cwd)
+        default = pins.read(str(root.default)) if root.default.is_file() else None
+    except RocmenvError:
+        return reasons
+    if pinned and _means(process, root, str(pinned[1]), version):
+        reasons.append(Reason(f"pinned by {pinned[0]}", f"change {pinned[0]}"))
+    if default and _means(process, root, str(default), version):
+        reasons.append(Reason(f"the default in {root.default}", "run `rocmenv global VERSION`"))
+    return reasons
+
+
+def uninstall(process: Process, root: Root, item: Installed) -> None:
+    """Remove an install: gone at once, its files deleted in the background."""
+    transaction.remove(root, item.version)
+    rehash(process, root)
+    transaction.empty_trash(root)
+
+
+def _means(process: Process, root: Root, text: str, version: Version) -> bool:
+    try:
+        selection = Selection(Spec.parse(text), Origin(Source.OPTION, text))
+        return current.version_for(process, root, selection) == version
+    except RocmenvError:
+        return False

@@ -1,0 +1,1 @@
+"""Who offers releases: one module or folder per channel."""

@@ -1,0 +1,295 @@
+"""AMD's repositories for releases 5.0 to 7.2.4: packages for `/opt/rocm-X.Y.Z`.
+
+Source: the repositories' layout and package names as AMD's installers use them
+(docs/sources.md, "The legacy channel").
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import HostError, RepositoryError, ResolveError, SignatureError
+from rocmenv.fetch.archive import Tree
+from rocmenv.fetch.pipeline import Job, download_and_unpack
+from rocmenv.fetch.transfer import NotThereError
+from rocmenv.model.receipt import Item
+from rocmenv.probe.host import debian_architecture, glibc
+from rocmenv.sources.apt.closure import Closure, close
+from rocmenv.sources.apt.dpkg import STATUS, read_host
+from rocmenv.sources.apt.repository import LoadedRepository, Repository
+from rocmenv.sources.base import Built, Part, Request, Work
+from rocmenv.sources.relocate import finish_legacy, relocate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rocmenv.fetch.transfer import Downloads
+    from rocmenv.model.version import Version
+    from rocmenv.sources.apt.closure import Unmet
+    from rocmenv.sources.apt.dpkg import Host
+    from rocmenv.sources.apt.index import Index, Package
+    from rocmenv.sources.apt.relation import Relation
+    from rocmenv.sources.catalog import Catalog, Channel
+
+# The root packages of each profile, without the release's suffix. A name that a release
+# does not have is passed over: `hipcc` is a package of its own only from 5.7 or 6.0 on,
+# and the metas changed. `hip` names its parts although `rocm-hip-runtime-dev` brings them,
+# because in 7.1.0 the metas do not (ROCm issue 5610).
+PROFILES: dict[str, tuple[str, ...]] = {
+    "runtime": ("rocm-hip-runtime", "rocm-language-runtime", "rocminfo", "rocm-core"),
+    "hip": (
+        "rocm-hip-runtime-dev",
+        "hipcc",
+        "hip-dev",
+        "hip-runtime-amd",
+        "rocm-llvm",
+        "rocm-device-libs",
+        "rocm-cmake",
+        "rocminfo",
+        "rocm-core",
+        "hipify-clang",
+        "rocm-smi-lib",
+        "amd-smi-lib",
+    ),
+    "sdk": ("rocm-hip-sdk", "rocm-opencl-dev"),
+    "full": (
+        "rocm",
+        "rocm-dev",
+        "rocm-libs",
+        "rocdecode",
+        "rocm-validation-suite",
+        "rocm-llvm-dev",
+        "rocm-language-runtime",
+        "rocm-opencl-runtime",
+        "rocprofiler-systems",
+        "rocprofiler-compute",
+        "rdc",
+        "rocjpeg",
+    ),
+}
+_INCLUDES = {"sdk": ("hip",), "full": ("hip", "sdk")}
+_LIBC = ("libc6", "libstdc++6", "libgcc-s1")
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyPlan:
+    """One release from an AMD repository, resolved."""
+
+    version: Version
+    release: Version
+    repository: LoadedRepository
+    closure: Closure
+    prefix: str
+    notes: tuple[str, ...]
+    host: tuple[str, ...]
+    channel: str = "legacy"
+
+    @property
+    def origin(self) -> str:
+        """The repository's address and suite."""
+        return f"{self.repository.repository.base_url} {self.repository.repository.suite}"
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The packages, largest first."""
+        packages = sorted(self.closure.packages, key=lambda p: (-(p.size or 0), p.name))
+        return tuple(Part(p.name, p.version, p.size) for p in packages)
+
+    @property
+    def download(self) -> int:
+        """The sum of the packages' sizes."""
+        return sum(p.size or 0 for p in self.closure.packages)
+
+    @property
+    def installed(self) -> int:
+        """The sum of what the packages say they take on disk."""
+        return sum(p.installed_size or 0 for p in self.closure.packages)
+
+    def build(self, work: Work) -> Built:
+        """Fetch, verify and unpack all packages, and make them fit their new place."""
+        tree = Tree(work.tree, own_prefix=(self.prefix,), cancel=work.downloads.cancel)
+        jobs = [
+            Job(self.repository.artifact(p), p.name, _mapping(self.prefix))
+            for p in self.closure.packages
+        ]
+        cached = download_and_unpack(
+            jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
+        )
+        settled = tree.settle()
+        relocated = relocate(work.tree, self.prefix, work.prefix, settled.paths, work.jobs)
+        made = finish_legacy(work.tree, work.prefix, self.release.packed)
+        odd = [e for e in settled.left_out if not _is_expected(e.member)]
+        return Built(
+            tuple(self._item(p) for p in self.closure.packages),
+            settled.files,
+            settled.size,
+            (*settled.notes, *made, *(f"left out {e.member}: {e.reason}" for e in odd)),
+            relocated.left,
+            cached,
+        )
+
+    def _item(self, package: Package) -> Item:
+        artifact = self.repository.artifact(package)
+        size, digest = artifact.size or 0, artifact.sha256 or ""
+        return Item(package.name, artifact.url, size, digest, package.version)
+
+
+def plan(
+    data: Catalog, release: Version, version: Version, request: Request, downloads: Downloads
+) -> LegacyPlan:
+    """The plan to install `release` as `version`. Reads the index; changes nothing."""
+    channel = data.channels["legacy"]
+    repository = _open(data, channel, release, request, downloads)
+    architecture = debian_architecture()
+    host = read_host(Path(STATUS))
+    index = repository.index
+    closure = close(
+        _roots(index, release, request),
+        index,
+        architecture=architecture,
+        on_host=lambda relation: _on_host(index, host, relation),
+    )
+    _refuse_newer_libc(closure.unmet, release)
+    return LegacyPlan(
+        version=version,
+        release=release,
+        repository=repository,
+        closure=closure,
+        prefix=channel.prefix.format(xyz=release.xyz),
+        notes=repository.notes,
+        host=tuple(dict.fromkeys(unmet.need for unmet in closure.unmet if unmet.is_known)),
+    )
+
+
+def folder(release: Version) -> str:
+    """The repository's folder of a release: `6.3` for 6.3.0, else `6.3.1` (case R02)."""
+    return release.xyz if release.release[2] else release.xy
+
+
+def suites(data: Catalog, release: Version, host: tuple[int, ...] | None) -> list[str]:
+    """The suites to try for a release on a host with this glibc, the best first.
+
+    The newest build that the host can run comes first; a suite whose glibc nobody knows
+    comes last. `HostError` when every suite needs a newer glibc than the host has.
+    """
+    known = data.release(release)
+    names = list(known.suites) if known else list(_by_number(release))
+    glibcs = {name: data.suites[name] for name in names if name in data.suites}
+    if host is None:
+        msg = "AMD's packages need glibc, and this host has none"
+        raise HostError(msg, hint="use a container with Debian or Ubuntu")
+    fitting = sorted(
+        (n for n in glibcs if glibcs[n] <= host), key=lambda n: glibcs[n], reverse=True
+    )
+    unknown = [name for name in names if name not in data.suites]
+    if not fitting and not unknown:
+        needs = ".".join(map(str, min(glibcs.values())))
+        has = ".".join(map(str, host))
+        msg = f"release {release} needs glibc {needs} or newer, and this machine has {has}"
+        raise HostError(msg, hint="an older release may fit: `rocmenv install --list`")
+    return fitting + unknown
+
+
+def _by_number(release: Version) -> tuple[str, ...]:
+    if release.release < (5, 3, 0, 0):
+        return ("focal", "bionic", "ubuntu")
+    return ("focal", "jammy") if release.release < (6, 2, 0, 0) else ("jammy", "noble")
+
+
+def _open(
+    data: Catalog, channel: Channel, release: Version, request: Request, downloads: Downloads
+) -> LoadedRepository:
+    mirror = (request.mirror or channel.mirror).rstrip("/")
+    base = channel.base.format(mirror=mirror, dir=folder(release))
+    keyring = _keyring(request.keyring or channel.key.format(mirror=mirror), downloads)
+    fingerprints = frozenset({request.fingerprint or channel.fingerprint})
+    names = [request.suite] if request.suite else suites(data, release, glibc())
+    for name in names:
+        repository = Repository(
+            base, name, (channel.component,), channel.architecture, keyring, fingerprints
+        )
+        try:
+            return repository.load(downloads)
+        except NotThereError:
+            continue
+    msg = f"{base} has no suite {' or '.join(f'`{n}`' for n in names)} for release {release}"
+    raise RepositoryError(
+        msg, hint="`rocmenv install --list --online` shows what the server has; `--suite` picks one"
+    )
+
+
+def _keyring(place: str, downloads: Downloads) -> bytes:
+    try:
+        if "://" in place:
+            return downloads.read(place, limit=1 << 20)
+        return Path(os.path.expanduser(place)).read_bytes()
+    except OSError as error:
+        msg = f"the keyring {place} cannot be read ({error.strerror})"
+        raise SignatureError(msg, hint="name the file with the keys: `--keyring FILE`") from error
+    except NotThereError as error:
+        msg = f"the signing key {place} is not there, so nothing can be verified"
+        raise SignatureError(msg, hint="name a copy of the key: `--keyring FILE`") from error
+
+
+def _roots(index: Index, release: Version, request: Request) -> list[str]:
+    if request.profile not in PROFILES:
+        names = ", ".join(f"`{name}`" for name in PROFILES)
+        msg = f"`{request.profile}` is not a profile of the legacy channel"
+        raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
+    bare = [n for p in (*_INCLUDES.get(request.profile, ()), request.profile) for n in PROFILES[p]]
+    suffix = release.xyz
+    roots = [f"{name}{suffix}" for name in bare if index.named(f"{name}{suffix}")]
+    if not roots:
+        msg = f"the repository has none of the packages of release {release}"
+        raise ResolveError(
+            msg, hint="is this the right mirror and suite? see `--mirror`, `--suite`"
+        )
+    for name in request.extra:
+        full = (
+            name if name.endswith(suffix) or not index.named(f"{name}{suffix}") else name + suffix
+        )
+        roots.append(full)
+    return list(dict.fromkeys(roots))
+
+
+def _on_host(index: Index, host: Host, relation: Relation) -> bool | None:
+    # What the repository has is taken from there: a ROCm package of the host's own release
+    # must not stand in for one of this release.
+    return False if index.named(relation.name) else host.meets(relation)
+
+
+def _refuse_newer_libc(unmet: Sequence[Unmet], release: Version) -> None:
+    for need in unmet:
+        name = need.need.split(" ")[0]
+        if need.is_known and name in _LIBC:
+            msg = (
+                f"this build of release {release} needs {need.need}, and this machine's is older "
+                f"({' -> '.join(need.chain)})"
+            )
+            raise HostError(msg, hint="pick a suite for an older system: `--suite jammy`")
+
+
+def _mapping(prefix: str) -> _Mapping:
+    return _Mapping(prefix.strip("/"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Mapping:
+    """Paths below `/opt/rocm-X.Y.Z`, and the OpenCL registration, to paths in the tree."""
+
+    prefix: str
+
+    def __call__(self, member: str) -> str | None:
+        if member == self.prefix:
+            return ""
+        if member.startswith(f"{self.prefix}/"):
+            return member[len(self.prefix) + 1 :]
+        return member if member.startswith("etc/OpenCL/vendors/") else None
+
+
+def _is_expected(member: str) -> bool:
+    """Whether a member is one of those that are left out of every install."""
+    return member.startswith(("usr/share/", "etc/ld.so.conf.d/", "etc/", "opt")) or not member

@@ -1,0 +1,118 @@
+"""A tarball or folder that is at hand, or a tarball at an address: `install --from`."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import ArchiveError, HostError, visible
+from rocmenv.fetch.archive import Tree
+from rocmenv.fetch.copy import copy_tree, tree_size
+from rocmenv.model.receipt import Item
+from rocmenv.model.release import Artifact
+from rocmenv.sources.base import Built, Part, Work
+
+if TYPE_CHECKING:
+    from rocmenv.model.version import Version
+
+_UNPACKED = 4
+"""Times its packed size that a ROCm tarball takes on disk (3.5 to 5 in AMD's own)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPlan:
+    """One tarball or folder. `source` is an absolute path or an address."""
+
+    version: Version
+    source: str
+    channel: str = "local"
+    notes: tuple[str, ...] = ()
+    host: tuple[str, ...] = field(default=())
+
+    @property
+    def origin(self) -> str:
+        """Where it is."""
+        return self.source
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it has to be downloaded first."""
+        return "://" in self.source
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The one file."""
+        size = None
+        if not self.is_remote and os.path.isfile(self.source):
+            size = os.path.getsize(self.source)
+        return (Part(os.path.basename(self.source), "", size),)
+
+    @property
+    def download(self) -> int | None:
+        """Nothing for what is at hand; unknown before the first answer otherwise."""
+        return None if self.is_remote else 0
+
+    @property
+    def installed(self) -> int | None:
+        """A guess for a tarball, the size of a folder."""
+        if self.is_remote:
+            return None
+        if os.path.isdir(self.source):
+            return tree_size(self.source)
+        return os.path.getsize(self.source) * _UNPACKED
+
+    def build(self, work: Work) -> Built:
+        """Unpack or copy it into the tree."""
+        if not self.is_remote and os.path.isdir(self.source):
+            files, size = copy_tree(self.source, work.tree)
+            return Built((), files, size)
+        path, cached = self._fetch(work)
+        tree = Tree(
+            work.tree, own_prefix=(f"/opt/rocm-{self.version.xyz}",), cancel=work.downloads.cancel
+        )
+        tree.add_tar(path, owner=path.name, single_top_folder=True)
+        settled = tree.settle()
+        left = [f"left out {name.member}: {name.reason}" for name in settled.left_out]
+        return Built(
+            (Item(os.path.basename(self.source), self.source, path.stat().st_size, _sha256(path)),),
+            settled.files,
+            settled.size,
+            (*settled.notes, *left),
+            cached=cached,
+        )
+
+    def _fetch(self, work: Work) -> tuple[Path, tuple[Path, ...]]:
+        if not self.is_remote:
+            return Path(self.source), ()
+        name = os.path.basename(self.source)
+        path = work.downloads.fetch(Artifact(self.source, name), work.on_bytes)
+        return path, (path,)
+
+
+def plan(version: Version, source: str, cwd: str) -> LocalPlan:
+    """The plan for a path (relative ones count from `cwd`) or address."""
+    if "://" in source:
+        return LocalPlan(version, source)
+    path = os.path.normpath(os.path.join(cwd, os.path.expanduser(source)))
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        msg = f"{visible(source, 200)} cannot be read ({error.strerror})"
+        raise ArchiveError(msg, hint="name a tarball or a folder: `--from FILE`") from error
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        msg = f"{visible(source, 200)} is neither a file nor a folder"
+        raise HostError(msg)
+    return LocalPlan(version, path)
+
+
+def _sha256(path: Path) -> str:
+    import hashlib  # noqa: PLC0415 - for tarballs alone
+
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,169 @@
+"""Making a tree fit its new place, after it was built for `/opt/rocm-X.Y.Z`.
+
+Links are mended while unpacking (rocmenv.fetch.archive). Here are the texts that name the
+old place, and what AMD's maintainer scripts would have made. Programs and libraries are
+never edited: AMD's find each other relative to themselves, and tools that rewrite them
+damage libraries with kernel packs (docs/sources.md, "Relocation").
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_LARGEST_TEXT = 4 << 20
+_PIECE = 1 << 20
+# No file of the kernel's own starts a program through a longer first line.
+_LONGEST_SHEBANG = 127
+_LLVM = ("lib/llvm/bin", "llvm/bin")
+# Source: the post-install scripts of rocm-llvm and rocm-core in AMD's packages.
+_COMPILER_LINKS = (
+    "amdclang",
+    "amdclang++",
+    "amdclang-cl",
+    "amdclang-cpp",
+    "amdflang",
+    "amdflang-classic",
+    "amdflang-new",
+    "amdlld",
+    "offload-arch",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Relocated:
+    """What was done: texts rewritten, files that still name the old place (both sorted)."""
+
+    rewritten: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+def relocate(tree: Path, old: str, new: str, paths: Sequence[str], jobs: int = 2) -> Relocated:
+    """Let the texts among `paths` (relative to `tree`) name `new` where they name `old`.
+
+    pkg-config files are made relative to themselves, so that they survive a later move of
+    the whole tree; other texts get the absolute `new`, with blanks escaped in CMake files.
+    """
+    with ThreadPoolExecutor(jobs) as pool:
+        found = list(pool.map(lambda path: _mend(tree, path, old.encode(), new), paths))
+    rewritten = tuple(sorted(p for p, what in zip(paths, found, strict=True) if what == "mended"))
+    left = tuple(sorted(p for p, what in zip(paths, found, strict=True) if what == "left"))
+    return Relocated(rewritten, left)
+
+
+def _mend(tree: Path, path: str, old: bytes, new: str) -> str:
+    """`mended`, `left`, or nothing when the file does not name the old place."""
+    full = tree / path
+    if full.is_symlink() or not full.is_file():
+        return ""
+    pattern = _pattern(old)
+    if full.stat().st_size > _LARGEST_TEXT:
+        return "left" if _mentions(full, pattern, len(old)) else ""
+    content = full.read_bytes()
+    if old not in content or pattern.search(content) is None:
+        return ""
+    if b"\0" in content:
+        return "left"
+    changed = pattern.sub(lambda _: _replacement(path, new), content)
+    if changed.startswith(b"#!") and not _starts(content, changed):
+        return "left"
+    _write(full, changed)
+    return "mended"
+
+
+def _pattern(old: bytes) -> re.Pattern[bytes]:
+    # `/opt/rocm-6.3.0` is not the beginning of `/opt/rocm-6.3.01`, nor of `/opt/rocm-6.3.0-rc`.
+    return re.compile(re.escape(old) + rb"(?![0-9A-Za-z_]|[.-][0-9A-Za-z])")
+
+
+def _mentions(path: Path, pattern: re.Pattern[bytes], length: int) -> bool:
+    """Whether a large file names the place; read in pieces, as libraries have gigabytes."""
+    tail = b""
+    with path.open("rb", buffering=0) as file:
+        while piece := file.read(_PIECE):
+            if pattern.search(tail + piece) is not None:
+                return True
+            tail = piece[-length - 2 :]
+    return False
+
+
+def _replacement(path: str, new: str) -> bytes:
+    if path.endswith(".pc"):
+        depth = path.count("/")
+        return "/".join(["${pcfiledir}", *[".."] * depth]).encode()
+    if path.endswith(".cmake"):
+        return os.fsencode(new.replace("\\", "\\\\").replace(" ", "\\ "))
+    return os.fsencode(new)
+
+
+def _starts(before: bytes, after: bytes) -> bool:
+    """Whether the kernel can still start a script whose first line was changed."""
+    first = after.split(b"\n", 1)[0]
+    if first == before.split(b"\n", 1)[0]:
+        return True
+    return len(first) <= _LONGEST_SHEBANG and first.count(b" ") == before.split(b"\n", 1)[0].count(
+        b" "
+    )
+
+
+def _write(path: Path, content: bytes) -> None:
+    # A new file, never an edit: the old one may have hard links in another package's place.
+    stat = path.stat()
+    temporary = path.with_name(f"{path.name}.relocated")
+    temporary.write_bytes(content)
+    temporary.chmod(stat.st_mode & 0o777)
+    os.utime(temporary, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    temporary.replace(path)
+
+
+def finish_legacy(tree: Path, prefix: str, packed: int) -> list[str]:
+    """Make what the maintainer scripts of AMD's packages would have made; what that was.
+
+    Links of the compiler in `bin`, an ICD file that tells OpenCL's loader where the driver
+    is, and rocgdb's link to the host's Python library. Each only where its target is there
+    and nothing of that name is.
+    """
+    made = [*_compiler_links(tree), *_opencl(tree, prefix, packed), *_python_library(tree)]
+    return [f"made {path}, as AMD's maintainer scripts do" for path in made]
+
+
+def _compiler_links(tree: Path) -> Iterable[str]:
+    for name in _COMPILER_LINKS:
+        folder = next((f for f in _LLVM if (tree / f / name).exists()), None)
+        link = tree / "bin" / name
+        if folder is not None and not os.path.lexists(link):
+            link.parent.mkdir(exist_ok=True)
+            link.symlink_to(f"../{folder}/{name}")
+            yield f"bin/{name}"
+
+
+def _opencl(tree: Path, prefix: str, packed: int) -> Iterable[str]:
+    vendors = tree / "etc/OpenCL/vendors"
+    driver = next(
+        (f for f in ("lib", "opencl/lib") if (tree / f / "libamdocl64.so").exists()), None
+    )
+    if driver is None or (vendors.is_dir() and any(vendors.iterdir())):
+        return
+    vendors.mkdir(parents=True, exist_ok=True)
+    name = f"amdocl64_{packed}.icd"
+    (vendors / name).write_text(f"{prefix}/{driver}/libamdocl64.so\n", encoding="utf-8")
+    yield f"etc/OpenCL/vendors/{name}"
+
+
+def _python_library(tree: Path) -> Iterable[str]:
+    link = tree / "lib" / "amdpythonlib.so"
+    if not (tree / "bin" / "rocgdb").exists() or os.path.lexists(link):
+        return
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"):
+        found = sorted(Path(folder).glob("libpython3.*.so.1.0"))
+        if found:
+            link.symlink_to(found[-1])
+            yield "lib/amdpythonlib.so"
+            return
