@@ -1,0 +1,1 @@
+"""Tests against real ROCm: Debian's builds, repacked in AMD's layout."""
