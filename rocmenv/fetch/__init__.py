@@ -1,0 +1,1 @@
+"""Bytes from elsewhere: downloads, signatures, archives."""

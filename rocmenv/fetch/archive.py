@@ -1,0 +1,360 @@
+"""Unpacking archives into one staging tree, with the same result on every Python.
+
+Regular files are written at once, with `O_EXCL | O_NOFOLLOW` into real folders that this
+module made; symbolic links are only collected. So nothing is ever written through a link,
+whatever the order of members and archives. `Tree.settle` then makes the links.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import shutil
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, BinaryIO
+
+from rocmenv.errors import ArchiveError, SpaceError
+from rocmenv.fetch.ar import data_member
+from rocmenv.fetch.decode import Source, Stream
+from rocmenv.fetch.members import Entry, clean, content, entries
+from rocmenv.fetch.settle import LeftOut, Link, Placed, Settled, Settlement
+from rocmenv.fetch.stop import check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["LeftOut", "Settled", "Tree"]
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+# A folder that lies at the top of a ROCm tree is never a wrapping folder, even when alone.
+_TOP_NAMES = frozenset(
+    {".info", ".kpack", "amdgcn", "bin", "include", "lib", "lib64", "libexec", "llvm", "share"}
+)
+
+
+class Tree:
+    """The tree below `root`, which is made if missing and must be empty otherwise.
+
+    `own_prefix` lists absolute folders whose absolute links mean this tree
+    (`/opt/rocm-6.3.0`). With `digest`, every file's SHA-256 is taken while it is written.
+    `add_deb` and `add_tar` may run in several threads; `settle` comes once, after them.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        own_prefix: Sequence[str] = (),
+        digest: bool = False,
+        cancel: threading.Event | None = None,
+    ) -> None:
+        with _told(str(root)):
+            root.mkdir(parents=True, exist_ok=True)
+            is_free = not root.is_symlink() and not any(root.iterdir())
+        if not is_free:
+            raise ArchiveError(f"the folder `{root}` to unpack into is not an empty folder")
+        self.root = root
+        self.cancel = cancel
+        self.own_prefix = tuple(p.strip("/") for p in own_prefix)
+        self._digest = digest
+        self._guard = threading.Lock()
+        self._spare = root / f".unpacking-{secrets.token_hex(8)}"
+        self._spares = 0
+        self._state = Settlement(root)
+
+    def add_deb(self, path: Path, *, owner: str, mapping: Callable[[str], str | None]) -> None:
+        """Unpack the content of the Debian package `path`.
+
+        `mapping` turns a member's path (`opt/rocm-6.3.0/bin/hipcc`) into the path below
+        the root, or None to leave it out; it is also asked for link targets. `owner` names
+        the package in messages; each archive needs one of its own.
+
+        Raises:
+            ArchiveError: a damaged package, an unsafe member, or a file that another
+                package has with other content. The tree is then of no use.
+            SpaceError: the file system is full.
+        """
+        with path.open("rb") as file, _told(path.name):
+            stream = Stream(data_member(file, path), path.name)
+            archive = _Archive(path.name, owner, mapping, rooted=True)
+            for entry in entries(stream):
+                self._take(archive, entry, partial(self._write, stream, entry))
+
+    def add_tar(
+        self,
+        archive: Path | BinaryIO,
+        *,
+        owner: str,
+        mapping: Callable[[str], str | None] | None = None,
+        single_top_folder: bool = False,
+    ) -> None:
+        """Unpack a tar archive, plain or compressed with gzip, xz, zstd or bzip2.
+
+        `mapping` is as for `add_deb`; without it everything is kept. With
+        `single_top_folder`, one folder that wraps the whole tree (`rocm-6.3.0/bin/…`) is
+        taken off first; a flat archive (`bin/…`, `./bin/…`) stays as it is.
+
+        Raises:
+            ArchiveError, SpaceError: as `add_deb`.
+        """
+        if hasattr(archive, "read"):
+            self._add_stream(archive, owner, owner, mapping, single_top_folder)
+            return
+        with archive.open("rb") as file:
+            self._add_stream(file, archive.name, owner, mapping, single_top_folder)
+
+    def settle(self) -> Settled:
+        """Make the links, merge what lies under them, and say what was left out.
+
+        Raises:
+            ArchiveError: archives that do not fit together.
+        """
+        check(self.cancel)
+        with _told("all packages together"):
+            settled = self._state.run()
+            shutil.rmtree(self._spare, ignore_errors=True)
+        return settled
+
+    def _add_stream(
+        self,
+        source: Source,
+        name: str,
+        owner: str,
+        mapping: Callable[[str], str | None] | None,
+        single_top_folder: bool,  # noqa: FBT001
+    ) -> None:
+        archive = _Archive(name, owner, mapping or str, rooted=False)
+        with _told(name):
+            stream = Stream(source, name)
+            if single_top_folder:
+                self._add_wrapped(stream, archive)
+                return
+            for entry in entries(stream):
+                self._take(archive, entry, partial(self._write, stream, entry))
+
+    def _add_wrapped(self, stream: Stream, archive: _Archive) -> None:
+        """Write all files aside; their names are known for good only at the archive's end."""
+        waiting: list[tuple[Entry, Path | None, str | None]] = []
+        for entry in entries(stream):
+            aside = self._aside() if entry.kind == "file" else None
+            digest = self._write(stream, entry, aside) if aside is not None else None
+            waiting.append((entry, aside, digest))
+        top = _wrapping([entry for entry, _, _ in waiting])
+        for whole, aside, digest in waiting:
+            inner = _without(whole, top)
+            if inner is not None:
+                self._take(archive, inner, _mover(aside, digest))
+
+    def _take(self, archive: _Archive, entry: Entry, put: Callable[[Path], str | None]) -> None:
+        """Give `entry` its place; `put` brings a file's content there and returns its digest."""
+        check(self.cancel)
+        placed = archive.place(entry.name)
+        if placed is None:
+            if entry.kind != "folder":
+                with self._guard:
+                    self._state.leave_out(archive.owner, entry.name, "not part of the tree")
+            return
+        if entry.kind == "folder":
+            with self._guard:
+                self._state.add_folder(placed, archive.owner, entry.mtime)
+        elif entry.kind == "link":
+            self._take_link(archive, entry, placed)
+        elif entry.kind == "hard":
+            self._take_hard(archive, entry, placed)
+        else:
+            archive.disk[entry.name] = self._put(archive, entry, placed, put)
+
+    def _put(
+        self, archive: _Archive, entry: Entry, placed: str, put: Callable[[Path], str | None]
+    ) -> tuple[Path, Placed]:
+        file = Placed(archive.owner, archive.name, entry.size, entry.executable)
+        with self._guard:
+            disk = self._state.claim(placed, file) or self._aside_unlocked()
+        file.digest = put(disk)
+        with self._guard:
+            self._state.written(placed, file, disk)
+        return disk, file
+
+    def _take_link(self, archive: _Archive, entry: Entry, placed: str) -> None:
+        inside = archive.intended(entry, self.own_prefix)
+        link = Link(archive.owner, archive.name, entry.name, entry.target, inside)
+        archive.links[entry.name] = link
+        with self._guard:
+            self._state.add_link(placed, link)
+
+    def _take_hard(self, archive: _Archive, entry: Entry, placed: str) -> None:
+        if entry.target in archive.links:
+            target = archive.links[entry.target].target
+            self._take_link(archive, Entry(entry.name, "link", target), placed)
+            return
+        if entry.target not in archive.disk:
+            message = (
+                f"the archive `{archive.name}` is refused: its member `{entry.name}` is a hard "
+                f"link to `{entry.target}`, which does not come before it"
+            )
+            raise ArchiveError(message)
+        source, file = archive.disk[entry.target]
+        if entry.target == entry.name:
+            return
+        same = Entry(entry.name, "file", "", file.executable, 0.0, file.size)
+
+        def put(disk: Path) -> str | None:
+            _hard_link(source, disk)
+            return file.digest
+
+        archive.disk[entry.name] = self._put(archive, same, placed, put)
+
+    def _aside(self) -> Path:
+        with self._guard:
+            return self._aside_unlocked()
+
+    def _aside_unlocked(self) -> Path:
+        self._spare.mkdir(exist_ok=True)
+        self._spares += 1
+        return self._spare / str(self._spares)
+
+    def _write(self, stream: Stream, entry: Entry, disk: Path) -> str | None:
+        """Write the content of `entry`; the new file is ours alone, never one that exists."""
+        digest = hashlib.sha256() if self._digest else None
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        is_sparse = len(entry.spans) != 1 or entry.spans[0] != (0, entry.size)
+        file = os.open(disk, flags, 0o600)
+        try:
+            for offset, piece in content(stream, entry):
+                check(self.cancel)
+                if is_sparse:
+                    os.lseek(file, offset, os.SEEK_SET)
+                elif digest is not None:
+                    digest.update(piece)
+                rest = piece
+                while rest:
+                    rest = rest[os.write(file, rest) :]
+            if is_sparse:
+                os.ftruncate(file, entry.size)
+            os.fchmod(file, 0o755 if entry.executable else 0o644)
+            os.utime(file, (entry.mtime, entry.mtime))
+        finally:
+            os.close(file)
+        if digest is not None and is_sparse:
+            return _digest_of(disk)
+        return digest.hexdigest() if digest is not None else None
+
+
+class _Archive:
+    """What is known of one archive while its members are read."""
+
+    def __init__(
+        self, name: str, owner: str, mapping: Callable[[str], str | None], *, rooted: bool
+    ) -> None:
+        self.name = name
+        self.owner = owner
+        self.rooted = rooted
+        self.disk: dict[str, tuple[Path, Placed]] = {}
+        self.links: dict[str, Link] = {}
+        self._mapping = mapping
+
+    def place(self, member: str) -> str | None:
+        """Where `member` belongs below the root, or None."""
+        placed = self._mapping(member)
+        return None if placed is None else clean(placed, self.name)
+
+    def intended(self, entry: Entry, own_prefix: tuple[str, ...]) -> str | None:
+        """The path below the root that the link `entry` means, or None when it is not there."""
+        if not entry.target.startswith("/"):
+            return self._mapped(f"{entry.name.rpartition('/')[0]}/{entry.target}")
+        if self.rooted:  # a package's members are named from `/`, and so are its targets
+            return self._mapped(entry.target)
+        whole = _joined(entry.target) or ""
+        for prefix in own_prefix:
+            if whole == prefix or whole.startswith(f"{prefix}/"):
+                return self._mapped(whole[len(prefix) :])
+        return None
+
+    def _mapped(self, path: str) -> str | None:
+        member = _joined(path)
+        try:
+            return None if member is None else self.place(member)
+        except ArchiveError:
+            return None
+
+
+def _joined(path: str) -> str | None:
+    """`path` from the top with `.` and `..` taken out, or None when it leaves the top."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _wrapping(members: list[Entry]) -> str:
+    """The name of the folder that holds everything, or nothing."""
+    tops = {entry.name.partition("/")[0] for entry in members if entry.name}
+    if len(tops) != 1:
+        return ""
+    top = tops.pop()
+    inside = {entry.name.split("/")[1] for entry in members if "/" in entry.name}
+    alone = any(entry.name == top and entry.kind != "folder" for entry in members)
+    is_wrapping = top not in _TOP_NAMES and not alone and bool(inside & _TOP_NAMES)
+    return top if is_wrapping else ""
+
+
+def _without(entry: Entry, top: str) -> Entry | None:
+    """`entry` as if it were not in the folder `top`; None for that folder itself."""
+    if not top:
+        return entry
+    if entry.name in ("", top):
+        return None
+    target = entry.target
+    if entry.kind == "hard":
+        target = target.removeprefix(f"{top}/")
+    return replace(entry, name=entry.name.removeprefix(f"{top}/"), target=target)
+
+
+def _mover(aside: Path | None, digest: str | None) -> Callable[[Path], str | None]:
+    def put(disk: Path) -> str | None:
+        if aside is not None:
+            aside.rename(disk)
+        return digest
+
+    return put
+
+
+def _hard_link(source: Path, disk: Path) -> None:
+    try:
+        os.link(source, disk, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise
+        shutil.copy2(source, disk, follow_symlinks=False)
+
+
+def _digest_of(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """Name the archive when the system refuses something."""
+    try:
+        yield
+    except OSError as error:
+        words = (error.strerror or str(error)).lower()
+        if error.errno in _NO_ROOM:
+            message = f"no space is left while unpacking `{name}`"
+            raise SpaceError(message, hint="free space on the file system of the root") from error
+        raise ArchiveError(f"the archive `{name}` cannot be unpacked: {words}") from error

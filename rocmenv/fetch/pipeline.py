@@ -1,0 +1,173 @@
+"""Many packages at once: downloads and unpacking overlap, and end together."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rocmenv.fetch.stop import Interrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from rocmenv.fetch.archive import Tree
+    from rocmenv.fetch.transfer import Downloads
+    from rocmenv.model.release import Artifact
+
+_POLL = 0.05
+# A thread ends at the next piece it reads or writes, unless it sits in a name look-up.
+_GRACE = 1.0
+_MOST_DOWNLOADS = 4
+_MOST_WORKERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One archive to fetch and unpack.
+
+    `owner` names the package in messages; `mapping` is `Tree.add_deb`'s, None for all, and
+    `single_top_folder` is `Tree.add_tar`'s.
+    """
+
+    artifact: Artifact
+    owner: str
+    mapping: Callable[[str], str | None] | None = None
+    single_top_folder: bool = False
+
+
+def download_and_unpack(
+    jobs: Sequence[Job],
+    downloads: Downloads,
+    tree: Tree,
+    *,
+    workers: int | None = None,
+    on_bytes: Callable[[int], None] | None = None,
+    on_unpacked: Callable[[Job], None] | None = None,
+) -> tuple[Path, ...]:
+    """Fetch every job's artifact and unpack it into `tree`, the largest first.
+
+    Each file is complete and verified before its content is looked at. `workers` threads
+    unpack (one for each core without it). `on_bytes` gets `Downloads.fetch`'s numbers,
+    `on_unpacked` each job that is done, both one call at a time, from other threads.
+
+    The first failure stops the rest and is raised; the same holds for an interrupt and for
+    `downloads.cancel`. Returns the cached files in the order of `jobs`; the caller discards
+    them. `tree` is not settled, and is of no use after a failure.
+    """
+    run = _Run(downloads, tree, on_bytes, on_unpacked)
+    many = workers or os.cpu_count() or 1
+    return run.run(jobs, max(1, min(many, len(jobs), _MOST_WORKERS)))
+
+
+@dataclass(slots=True)
+class _Run:
+    downloads: Downloads
+    tree: Tree
+    on_bytes: Callable[[int], None] | None
+    on_unpacked: Callable[[Job], None] | None
+    stop: threading.Event = field(default_factory=threading.Event)
+    error: BaseException | None = None
+    guard: threading.Lock = field(default_factory=threading.Lock)
+    waiting: queue.SimpleQueue[tuple[int, Job]] = field(default_factory=queue.SimpleQueue)
+    fetched: queue.SimpleQueue[tuple[int, Job, Path] | None] = field(
+        default_factory=queue.SimpleQueue
+    )
+    paths: dict[int, Path] = field(default_factory=dict)
+
+    def run(self, jobs: Sequence[Job], workers: int) -> tuple[Path, ...]:
+        order = sorted(enumerate(jobs), key=lambda pair: -(pair[1].artifact.size or 0))
+        for pair in order:
+            self.waiting.put(pair)
+        fetchers: list[threading.Thread] = []
+        unpackers: list[threading.Thread] = []
+        before = self.tree.cancel
+        self.tree.cancel = self.stop
+        try:
+            fetchers += self._start(self._fetch, min(_MOST_DOWNLOADS, len(jobs)))
+            unpackers += self._start(self._unpack, workers if jobs else 0)
+            self._wait_for(fetchers)
+            for _ in unpackers:
+                self.fetched.put(None)
+            self._wait_for(unpackers)
+        except BaseException:
+            self._end(fetchers + unpackers)
+            raise
+        finally:
+            self.tree.cancel = before
+        return tuple(self.paths[number] for number in range(len(jobs)))
+
+    def _start(self, work: Callable[[], None], count: int) -> list[threading.Thread]:
+        # Daemons: a thread that waits for a name server must not keep the program alive.
+        threads = [
+            threading.Thread(target=self._guarded, args=(work,), daemon=True) for _ in range(count)
+        ]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001  (raised again in the main thread)
+            with self.guard:
+                if self.error is None or isinstance(self.error, Interrupted):
+                    self.error = error
+            self.stop.set()
+
+    def _wait_for(self, threads: list[threading.Thread]) -> None:
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(_POLL)
+                if self.downloads.cancel.is_set():
+                    raise Interrupted
+                if self.error is not None:
+                    raise self.error
+        if self.error is not None:
+            raise self.error
+
+    def _end(self, threads: list[threading.Thread]) -> None:
+        self.stop.set()
+        until = time.monotonic() + _GRACE
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def _fetch(self) -> None:
+        downloads = self.downloads.with_cancel(self.stop)
+        while not self.stop.is_set():
+            try:
+                number, job = self.waiting.get_nowait()
+            except queue.Empty:
+                return
+            path = downloads.fetch(job.artifact, self._tell)
+            self.paths[number] = path
+            self.fetched.put((number, job, path))
+
+    def _unpack(self) -> None:
+        while not self.stop.is_set():
+            try:
+                found = self.fetched.get(timeout=_POLL)
+            except queue.Empty:
+                continue
+            if found is None:
+                return
+            _, job, path = found
+            if job.artifact.name.endswith(".deb"):
+                self.tree.add_deb(path, owner=job.owner, mapping=job.mapping or str)
+            else:
+                wrapped = job.single_top_folder
+                self.tree.add_tar(
+                    path, owner=job.owner, mapping=job.mapping, single_top_folder=wrapped
+                )
+            if self.on_unpacked is not None:
+                with self.guard:
+                    self.on_unpacked(job)
+
+    def _tell(self, count: int) -> None:
+        if self.on_bytes is not None:
+            with self.guard:
+                self.on_bytes(count)

@@ -1,0 +1,179 @@
+"""Downloads: into a content cache, resumed, retried, and verified before anyone sees them.
+
+The cache has three folders: `sha256/HEX` (verified files), `partial/KEY.{part,json,lock}`
+(unfinished ones) and `url/KEY` (which content a URL without a published digest had).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import threading
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import SpaceError, TransferError
+from rocmenv.fetch.connection import Connections, NotThereError, RetryableError, length, shown
+from rocmenv.fetch.partial import Fetch, Partial, sha256_of
+from rocmenv.fetch.stop import check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from rocmenv.model.release import Artifact
+
+__all__ = ["Downloads", "NotThereError"]
+
+
+class Downloads:
+    """Fetches artifacts into the folder `cache`, which is made on first use.
+
+    `timeout` is in seconds, for connecting and for each wait for bytes; `attempts` counts
+    tries of one file, `pause` is the first wait between two (seconds, then doubled). When
+    `cancel` is set, every thread that is fetching raises `Interrupted` at once and the
+    partial files stay for the next run. Threads and processes may share a cache.
+    """
+
+    def __init__(
+        self,
+        cache: Path,
+        *,
+        offline: bool = False,
+        cancel: threading.Event | None = None,
+        timeout: float = 30.0,
+        attempts: int = 5,
+        pause: float = 1.0,
+    ) -> None:
+        self.cache = cache
+        self.offline = offline
+        self.cancel = cancel or threading.Event()
+        self._how = {"timeout": timeout, "pause": pause}
+        self._attempts = attempts
+        self._connections = Connections(
+            timeout=timeout, cancel=self.cancel, attempts=attempts, pause=pause
+        )
+
+    def with_cancel(self, cancel: threading.Event) -> Downloads:
+        """The same downloads, stopped by `cancel` instead of by this object's event."""
+        return Downloads(
+            self.cache,
+            offline=self.offline,
+            cancel=cancel,
+            attempts=self._attempts,
+            **self._how,
+        )
+
+    def fetch(self, artifact: Artifact, on_bytes: Callable[[int], None] | None = None) -> Path:
+        """The path of `artifact`'s verified content in the cache.
+
+        `on_bytes` gets the change of the number of bytes at hand: the size of a cached or
+        partial file at first, then each piece, and a negative number when a file has to
+        be started again. Without a published digest the content is filed under the digest
+        computed, and its name's ending decides what it must be (`.tar.gz`: gzip).
+
+        Raises:
+            NotThereError: the server has no such file.
+            TransferError: any other failure; nothing wrong is left in the cache.
+            SpaceError: the cache's file system is full; the partial file is removed.
+        """
+        check(self.cancel)
+        tell = on_bytes or _tell_nobody
+        found = self.cached(artifact)
+        if found is not None and (artifact.sha256 or self.offline):
+            tell(found.stat().st_size)
+            return found
+        if self.offline and not _is_local(artifact.url):
+            message = f"`{artifact.name}` is not in the cache, and this run is offline"
+            raise TransferError(message, hint="run the command once without `--offline`")
+        with _room(self.cache), self._partial(artifact) as partial:
+            found = self.cached(artifact)
+            if found is not None and artifact.sha256:
+                tell(found.stat().st_size)
+                return found
+            return Fetch(self._connections, artifact, partial, tell, self.cancel).run(found)
+
+    def cached(self, artifact: Artifact) -> Path | None:
+        """The cached content of `artifact`, checked again, or None.
+
+        A cached file whose size or digest is wrong is removed.
+        """
+        partial = Partial(self.cache, artifact)
+        digest = artifact.sha256 or partial.noted().get("sha256")
+        if not digest:
+            return None
+        path = self.cache / "sha256" / digest
+        if _is_right(path, digest, artifact.size, self.cancel):
+            return path
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return None
+
+    def discard(self, path: Path) -> None:
+        """Remove one cached file (`fetch`'s result); nothing happens when it is gone."""
+        if path.parent == self.cache / "sha256":
+            path.unlink(missing_ok=True)
+
+    def read(self, url: str, *, limit: int = 64 << 20) -> bytes:
+        """The bytes of a small file at `url` (http, https or file), not cached.
+
+        Raises:
+            NotThereError, TransferError: as `fetch`; also for more than `limit` bytes.
+        """
+        if self.offline and not _is_local(url):
+            message = f"`{shown(url)}` cannot be read: this run is offline"
+            raise TransferError(message, hint="run the command once without `--offline`")
+        return self._connections.retried(lambda: self._read(url, limit))
+
+    def _read(self, url: str, limit: int) -> bytes:
+        pieces: list[bytes] = []
+        total = 0
+        with contextlib.closing(self._connections.open(url, {})) as reply:
+            announced = length(reply)
+            for piece in self._connections.pieces(url, reply):
+                total += len(piece)
+                if total > limit:
+                    raise TransferError(f"`{shown(url)}` is larger than {limit} bytes")
+                pieces.append(piece)
+        if announced is not None and total < announced:
+            message = f"`{shown(url)}` ended after {total} of {announced} bytes"
+            raise RetryableError(message)
+        return b"".join(pieces)
+
+    @contextlib.contextmanager
+    def _partial(self, artifact: Artifact) -> Iterator[Partial]:
+        partial = Partial(self.cache, artifact)
+        with partial.locked(self.cancel):
+            yield partial
+
+
+def _is_local(url: str) -> bool:
+    return url.lower().startswith("file:")
+
+
+def _tell_nobody(_count: int) -> None:
+    pass
+
+
+def _is_right(path: Path, digest: str, size: int | None, cancel: threading.Event) -> bool:
+    try:
+        present = path.lstat()
+        if path.is_symlink() or size not in (None, present.st_size):
+            return False
+        return sha256_of(path, hashlib.sha256(), cancel).hexdigest() == digest
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _room(cache: Path) -> Iterator[None]:
+    """Turn a full or unwritable file system into an error of ours."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            message = f"no space is left for downloads in `{cache}`"
+            raise SpaceError(message, hint="free space there, or set another cache") from error
+        words = (error.strerror or str(error)).lower()
+        message = f"the download cache `{cache}` cannot be used: {words}"
+        raise TransferError(message) from error

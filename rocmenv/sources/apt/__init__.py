@@ -1,0 +1,1 @@
+"""Debian-style repositories: signed index, packages, what they need."""

@@ -1,0 +1,41 @@
+"""The `Name: value` paragraphs that Release, Packages, status and `.sources` files are made of.
+
+Source: deb822(5).
+"""
+
+from __future__ import annotations
+
+_BLANKS = frozenset({" ", "\t"})
+
+
+def fields(stanza: str, wanted: frozenset[str] | None = None) -> dict[str, str]:
+    """The fields of one paragraph, names in lower case, folded lines joined by newlines.
+
+    With `wanted` (lower case) only those. A ` .` line becomes an empty one. The first of
+    two fields of one name counts. Lines that are neither a field nor a continuation are
+    skipped.
+    """
+    found: dict[str, str] = {}
+    current = ""
+    for line in stanza.split("\n"):
+        if line[:1] in _BLANKS:
+            if current:
+                text = line.strip()
+                found[current] += "\n" if text == "." else f"\n{text}"
+            continue
+        name, colon, value = line.partition(":")
+        name = name.lower()
+        current = ""
+        if colon and (wanted is None or name in wanted) and name not in found:
+            current = name
+            found[name] = value.strip()
+    return found
+
+
+def stanzas(text: str) -> list[str]:
+    """The paragraphs of `text`, none empty."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    if "\n \n" in text or "\n\t\n" in text:
+        text = "\n".join(line if line.strip() else "" for line in text.split("\n"))
+    return [part for part in text.split("\n\n") if part and not part.isspace()]

@@ -1,0 +1,793 @@
+"""Unpacking: the samples of R16, hostile archives, several archives in one tree."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import random
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rocmenv.errors import ArchiveError, SpaceError
+from rocmenv.fetch import archive as archive_module
+from rocmenv.fetch import decode, settle
+from rocmenv.fetch.archive import Settled, Tree
+from rocmenv.fetch.stop import Interrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+OWN = ("/opt/rocm-6.3.0",)
+
+
+def member(name: str, content: bytes = b"", **more: object) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    info.mode = 0o644
+    for field, value in more.items():
+        setattr(info, field, value)
+    return info, content
+
+
+def folder(name: str) -> tuple[tarfile.TarInfo, bytes]:
+    return member(name, type=tarfile.DIRTYPE, mode=0o755)
+
+
+def link(name: str, target: str) -> tuple[tarfile.TarInfo, bytes]:
+    return member(name, type=tarfile.SYMTYPE, linkname=target)
+
+
+def hard(name: str, target: str) -> tuple[tarfile.TarInfo, bytes]:
+    return member(name, type=tarfile.LNKTYPE, linkname=target)
+
+
+def tar(*members: tuple[tarfile.TarInfo, bytes], form: int = tarfile.GNU_FORMAT) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as made:
+        for info, content in members:
+            made.addfile(info, io.BytesIO(content))
+    return out.getvalue()
+
+
+def unpack(root: Path, *archives: bytes, **more: object) -> Settled:
+    """Every archive under an owner of its own (`p0`, `p1`, …), then settled."""
+    tree = Tree(root, own_prefix=OWN, digest=True)
+    for number, data in enumerate(archives):
+        tree.add_tar(io.BytesIO(data), owner=f"p{number}", **more)  # type: ignore[arg-type]
+    return tree.settle()
+
+
+def listing(root: Path) -> dict[str, str]:
+    """Every path below `root`: `/` for a folder, `> TEXT` for a link, else the content."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if path.is_symlink():
+            found[name] = f"> {path.readlink()}"
+        elif path.is_dir():
+            found[name] = "/"
+        else:
+            found[name] = path.read_bytes().decode("latin-1")
+    return found
+
+
+GOOD = {
+    ".info": "/",
+    ".info/version": "6.3.0-39\n",
+    "bin": "/",
+    "lib": "/",
+    "lib/libamdhip64.so": "> libamdhip64.so.6",
+    "lib/libamdhip64.so.6": "> libamdhip64.so.6.3.60300",
+    "lib/llvm": "/",
+    "lib/llvm/bin": "/",
+    "llvm": "> lib/llvm",
+}
+
+
+def sample(root: Path, cases: Path, name: str) -> Settled:
+    tree = Tree(root, own_prefix=OWN)
+    tree.add_tar(cases / "archives" / f"{name}.tar.gz", owner="rocm", single_top_folder=True)
+    return tree.settle()
+
+
+def test_flat_wrapped_and_dotted_archives_give_one_tree(tmp_path: Path, cases: Path) -> None:
+    """R16: one wrapping folder is taken off, a flat archive is not stripped."""
+    trees = []
+    for name in ("flat-good", "wrapped-good", "dot-slash-good"):
+        settled = sample(tmp_path / name, cases, name)
+        assert (settled.files, settled.links, settled.folders) == (5, 3, 5)
+        assert not settled.notes
+        trees.append(listing(tmp_path / name))
+    assert trees[0] == trees[1] == trees[2]
+    assert GOOD.items() <= trees[0].items()
+    assert os.access(tmp_path / "wrapped-good" / "bin" / "hipcc", os.X_OK)
+
+
+def test_hard_links_have_one_content(tmp_path: Path, cases: Path) -> None:
+    """R16: unpackers resolved them against the wrong folder."""
+    settled = sample(tmp_path / "t", cases, "hard-link")
+    names = [tmp_path / "t/lib/llvm/bin" / n for n in ("clang-18", "clang", "clang++")]
+    assert len({n.read_bytes() for n in names}) == 1
+    assert len({n.stat().st_ino for n in names}) == 1
+    assert settled.files == 7
+
+
+def test_an_absolute_link_to_the_own_prefix_stays_inside(tmp_path: Path, cases: Path) -> None:
+    sample(tmp_path / "t", cases, "absolute-link-own-prefix")
+    assert os.readlink(tmp_path / "t/bin/amdclang") == "../lib/llvm/bin/clang-18"
+    assert (tmp_path / "t/bin/amdclang").exists()
+
+
+def test_an_absolute_link_elsewhere_is_left_out_and_named(tmp_path: Path, cases: Path) -> None:
+    settled = sample(tmp_path / "t", cases, "absolute-link-elsewhere")
+    assert not os.path.lexists(tmp_path / "t/bin/python3")
+    assert [left.member for left in settled.left_out] == ["bin/python3"]
+    assert "`/usr/bin/python3`" in settled.notes[0]
+    assert "`bin/python3`" in settled.notes[0]
+
+
+def test_a_truncated_archive_is_refused_by_name(tmp_path: Path, cases: Path) -> None:
+    with pytest.raises(ArchiveError, match=r"truncated\.tar\.gz.* damaged"):
+        sample(tmp_path / "t", cases, "truncated")
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.12", "3.13", "3.14"])
+def test_the_result_is_the_same_on_every_python(tmp_path: Path, cases: Path, version: str) -> None:
+    """R16: the outcome must not depend on the standard library's extraction filter."""
+    python = shutil.which(f"python{version}")
+    if python is None or subprocess.run([python, "-c", ""], check=False).returncode:
+        pytest.skip(f"Python {version} is not here")
+    code = (
+        "import sys; from pathlib import Path; from rocmenv.fetch.archive import Tree\n"
+        "t = Tree(Path(sys.argv[1]), own_prefix=['/opt/rocm-6.3.0'])\n"
+        "t.add_tar(Path(sys.argv[2]), owner='x', single_top_folder=True); t.settle()"
+    )
+    for path in sorted((cases / "archives").glob("*.tar.gz")):
+        if path.name == "truncated.tar.gz":
+            continue
+        words = [python, "-c", code, str(tmp_path / path.name), str(path)]
+        subprocess.run(words, check=True, cwd=Path(__file__).parents[2])
+        sample(tmp_path / f"own-{path.name}", cases, path.name.removesuffix(".tar.gz"))
+        assert listing(tmp_path / path.name) == listing(tmp_path / f"own-{path.name}")
+
+
+# Members that no archive may have.
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (member("../evil", b"x"), "outside the archive's folder"),
+        (member("a/../../evil", b"x"), "outside the archive's folder"),
+        (member("/etc/evil", b"x"), "outside the archive's folder"),
+        (folder("a/.."), "outside the archive's folder"),
+        (link("../evil", "x"), "outside the archive's folder"),
+        (hard("a", "../evil"), "outside the archive's folder"),
+        (hard("a", "/etc/passwd"), "outside the archive's folder"),
+        (member("dev", type=tarfile.CHRTYPE), "is a device"),
+        (member("dev", type=tarfile.BLKTYPE), "is a device"),
+        (member("pipe", type=tarfile.FIFOTYPE), "is a pipe"),
+        (member("odd", type=b"Z"), "not known"),
+        (hard("a", "missing"), "does not come before it"),
+    ],
+)
+def test_unsafe_members_are_refused_by_name(
+    tmp_path: Path, bad: tuple[tarfile.TarInfo, bytes], words: str
+) -> None:
+    with pytest.raises(ArchiveError) as caught:
+        unpack(tmp_path / "t", tar(member("good", b"x"), bad))
+    assert words in caught.value.message
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t"]
+
+
+def test_a_nul_in_a_name_is_refused(tmp_path: Path) -> None:
+    data = tar(member("a\0b", b"x", pax_headers={"path": "a\0b"}), form=tarfile.PAX_FORMAT)
+    with pytest.raises(ArchiveError, match="NUL"):
+        unpack(tmp_path / "t", data)
+
+
+def test_a_huge_header_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    info = tarfile.TarInfo("././@LongLink")
+    info.type, info.size = tarfile.GNUTYPE_LONGNAME, 8 << 30
+    with pytest.raises(ArchiveError, match=r"header claims 8589934592 bytes"):
+        unpack(tmp_path / "t", info.tobuf(tarfile.GNU_FORMAT) + bytes(4096))
+
+
+def test_many_nested_headers_are_refused(tmp_path: Path) -> None:
+    info = tarfile.TarInfo("././@LongLink")
+    info.type, info.size = tarfile.GNUTYPE_LONGNAME, 1
+    block = info.tobuf(tarfile.GNU_FORMAT) + b"x".ljust(512, b"\0")
+    with pytest.raises(ArchiveError):
+        unpack(tmp_path / "t", block * 5000)
+
+
+def test_modes_are_brought_to_two(tmp_path: Path) -> None:
+    data = tar(
+        member("setuid", b"x", mode=0o6755),
+        member("plain", b"x", mode=0o1000),
+        member("group", b"x", mode=0o674),
+        member("d", type=tarfile.DIRTYPE, mode=0o2700),
+    )
+    before = os.umask(0o077)
+    try:
+        unpack(tmp_path / "t", data)
+    finally:
+        os.umask(before)
+    modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in (tmp_path / "t").iterdir()}
+    assert modes == {"setuid": 0o755, "plain": 0o644, "group": 0o644, "d": 0o755}
+
+
+def test_times_are_kept_and_impossible_ones_are_not(tmp_path: Path) -> None:
+    data = tar(
+        member("a", b"x", mtime=1_600_000_000),
+        member("d", type=tarfile.DIRTYPE, mode=0o755, mtime=1_500_000_000),
+        member("d/x", b"", mtime=-5.0),
+        member("nan", b"", pax_headers={"mtime": "nan"}),
+        member("late", b"", pax_headers={"mtime": "9e99"}),
+        form=tarfile.PAX_FORMAT,
+    )
+    unpack(tmp_path / "t", data)
+    assert (tmp_path / "t/a").stat().st_mtime == 1_600_000_000
+    assert (tmp_path / "t/d").stat().st_mtime == 1_500_000_000
+    assert (tmp_path / "t/nan").stat().st_mtime == 0
+
+
+def test_the_later_of_two_members_of_one_name_counts(tmp_path: Path) -> None:
+    settled = unpack(tmp_path / "t", tar(member("a", b"one"), member("a", b"second")))
+    assert listing(tmp_path / "t") == {"a": "second"}
+    assert (settled.files, settled.size) == (1, 6)
+
+
+def test_digests_are_those_of_the_files(tmp_path: Path) -> None:
+    import hashlib  # noqa: PLC0415
+
+    settled = unpack(tmp_path / "t", tar(member("d/a", b"one"), hard("b", "d/a")))
+    digest = hashlib.sha256(b"one").hexdigest()
+    assert settled.digests == {"b": digest, "d/a": digest}
+    assert settled.paths == ("b", "d/a")
+
+
+def test_sparse_members_have_their_holes(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tool("tar")
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.write(b"start")
+        file.seek(3_000_000)
+        file.write(b"middle")
+        file.truncate(5_000_000)
+    for form in ("gnu", "pax"):
+        out = tmp_path / f"{form}.tar"
+        subprocess.run(
+            ["tar", "-S", f"--format={form}", "-cf", out, "-C", tmp_path, "sparse"], check=True
+        )
+        assert out.stat().st_size < 1_000_000
+        settled = unpack(tmp_path / form, out.read_bytes())
+        assert (tmp_path / form / "sparse").read_bytes() == path.read_bytes()
+        assert settled.size == 5_000_000
+
+
+def test_names_beyond_ascii_and_long_ones_survive(tmp_path: Path) -> None:
+    names = ["ä/日本", "x" * 90 + "/" + "y" * 90 + "/" + "z" * 90]
+    for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        data = tar(*(member(n, b"1") for n in names), form=form)
+        assert set(unpack(tmp_path / str(form), data).paths) == set(names)
+
+
+def test_bytes_that_are_no_text_stay_as_they_are(tmp_path: Path) -> None:
+    data = tar(member("caf?", b"1")).replace(b"caf?", b"caf\xe9")
+    header = bytearray(data[:512])
+    header[148:156] = b" " * 8
+    header[148:156] = f"{sum(header):06o}\0 ".encode()
+    unpack(tmp_path / "t", bytes(header) + data[512:])
+    assert os.listdir(os.fsencode(tmp_path / "t")) == [b"caf\xe9"]
+
+
+def test_a_name_too_long_for_the_system_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match="too long"):
+        unpack(tmp_path / "t", tar(member("x" * 300, b"1")))
+
+
+# Links.
+
+
+def test_links_come_in_any_order(tmp_path: Path) -> None:
+    data = tar(link("a", "b"), link("b", "c/d"), member("c/d", b"x"))
+    unpack(tmp_path / "t", data)
+    assert listing(tmp_path / "t") == {"a": "> b", "b": "> c/d", "c": "/", "c/d": "x"}
+    assert (tmp_path / "t/a").read_bytes() == b"x"
+
+
+def test_a_link_without_target_is_kept_and_noted(tmp_path: Path) -> None:
+    settled = unpack(tmp_path / "t", tar(link("a", "missing"), link("b", "a")))
+    assert listing(tmp_path / "t") == {"a": "> missing", "b": "> a"}
+    assert settled.notes == (
+        "p0: the link `a` points at nothing",
+        "p0: the link `b` points at nothing",
+    )
+
+
+@pytest.mark.parametrize("target", ["..", "../x", "a/../../x", "/etc", "/", "/opt/rocm-6.3.0/../x"])
+def test_a_link_that_leaves_the_tree_is_left_out(tmp_path: Path, target: str) -> None:
+    settled = unpack(tmp_path / "t", tar(link("l", target), member("l/x", b"inside")))
+    assert listing(tmp_path / "t") == {"l": "/", "l/x": "inside"}
+    assert settled.left_out[0].member == "l"
+
+
+def test_links_in_a_circle_are_left_out(tmp_path: Path) -> None:
+    data = tar(link("a", "b"), link("b", "a"), link("c", "c/d"), member("c/d/e", b"x"))
+    settled = unpack(tmp_path / "t", data)
+    assert [left.member for left in settled.left_out] == ["a", "b", "c"]
+    assert listing(tmp_path / "t") == {"c": "/", "c/d": "/", "c/d/e": "x"}
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for target in (str(outside), "../outside", "/"):
+        root = tmp_path / f"t{len(target)}"
+        unpack(root, tar(link("l", target), member("l/evil", b"x"), hard("h", "l/evil")))
+        assert (root / "l/evil").read_bytes() == b"x"
+    assert list(outside.iterdir()) == []
+
+
+def test_a_link_that_steps_through_a_link_is_made_plain(tmp_path: Path) -> None:
+    """`a/../x` means another thing to the kernel when `a` is a link."""
+    data = tar(
+        link("a", "deep/er"), member("deep/er/f", b"1"), member("x", b"2"), link("l", "a/../x")
+    )
+    unpack(tmp_path / "t", data)
+    assert os.readlink(tmp_path / "t/l") == "x"
+    assert (tmp_path / "t/l").read_bytes() == b"2"
+
+
+MERGE = [
+    (tar(link("llvm", "lib/llvm")), tar(member("llvm/bin/clang", b"1"))),
+    (tar(member("llvm/bin/clang", b"1")), tar(link("llvm", "lib/llvm"))),
+    (tar(member("llvm/bin/clang", b"1"), link("llvm", "lib/llvm")),),
+    (
+        tar(folder("llvm"), member("llvm/bin/clang", b"1")),
+        tar(link("llvm", "/opt/rocm-6.3.0/lib/llvm")),
+    ),
+]
+
+
+@pytest.mark.parametrize("archives", MERGE)
+def test_files_under_a_link_move_into_its_target(
+    tmp_path: Path, archives: tuple[bytes, ...]
+) -> None:
+    settled = unpack(tmp_path / "t", *archives, tar(member("lib/llvm/lib/a", b"2")))
+    assert listing(tmp_path / "t") == {
+        "lib": "/",
+        "lib/llvm": "/",
+        "lib/llvm/bin": "/",
+        "lib/llvm/bin/clang": "1",
+        "lib/llvm/lib": "/",
+        "lib/llvm/lib/a": "2",
+        "llvm": "> lib/llvm",
+    }
+    assert settled.paths == ("lib/llvm/bin/clang", "lib/llvm/lib/a", "llvm")
+    assert sorted(settled.digests) == ["lib/llvm/bin/clang", "lib/llvm/lib/a"]
+
+
+def test_links_under_links_end_where_they_mean_to(tmp_path: Path) -> None:
+    one = tar(link("llvm", "lib/llvm"), link("lib/llvm/amd", "../../amd"))
+    other = tar(member("llvm/amd/x", b"1"), link("llvm/bin/l", "../amd/x"), member("amd/y", b"2"))
+    unpack(tmp_path / "t", one, other)
+    root = tmp_path / "t"
+    assert (root / "llvm/amd/x").read_bytes() == b"1"
+    assert (root / "amd/x").read_bytes() == b"1"
+    assert (root / "llvm/bin/l").read_bytes() == b"1"
+    assert os.readlink(root / "llvm") == "lib/llvm"
+
+
+def test_the_same_file_under_a_link_and_in_its_target_is_one(tmp_path: Path) -> None:
+    same = (tar(link("a", "b")), tar(member("a/x", b"1")), tar(member("b/x", b"1")))
+    settled = unpack(tmp_path / "t", *same)
+    assert settled.files == 1
+    other = (*same[:2], tar(member("b/x", b"2")))
+    with pytest.raises(ArchiveError, match=r"`b/x` is a file.* in `p1` and a file.* in `p2`"):
+        unpack(tmp_path / "u", *other)
+
+
+def test_two_owners_may_share_a_file_of_one_content(tmp_path: Path) -> None:
+    one, other = tar(member("a", b"1")), tar(member("a", b"1", mode=0o755))
+    settled = unpack(tmp_path / "t", one, other)
+    assert settled.files == 1
+    assert listing(tmp_path / "t") == {"a": "1"}
+    assert os.access(tmp_path / "t/a", os.X_OK)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (member("a", b"1"), member("a", b"2")),
+        (member("a", b"1"), member("a/b", b"2")),
+        (member("a/b", b"1"), member("a", b"2")),
+        (member("a", b"1"), link("a", "b")),
+        (link("a", "b"), member("a", b"1")),
+        (link("a", "b"), link("a", "c")),
+        (member("a", b"1"), folder("a")),
+    ],
+)
+def test_owners_that_disagree_are_both_named(
+    tmp_path: Path, one: tuple[tarfile.TarInfo, bytes], other: tuple[tarfile.TarInfo, bytes]
+) -> None:
+    messages = set()
+    for number, pair in enumerate(((one, other), (other, one))):
+        with pytest.raises(ArchiveError, match="`a` is ") as caught:
+            unpack(tmp_path / str(number), *(tar(m) for m in pair))
+        messages.add(caught.value.message.replace("p0", "p").replace("p1", "p"))
+    assert any("`p`" in m for m in messages)
+
+
+def test_names_that_differ_in_case_are_noted(tmp_path: Path) -> None:
+    settled = unpack(tmp_path / "t", tar(member("Lib/a", b"1"), member("lib/b", b"2")))
+    assert "`Lib` and `lib` differ only in case" in settled.notes
+
+
+@pytest.fixture
+def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settle, "_symlink", lambda _text, _path: False)
+
+
+@pytest.mark.usefixtures("no_links")
+def test_where_links_cannot_be_made_files_are_copied(tmp_path: Path, cases: Path) -> None:
+    """R16: unpackers skip them, write empty files, or fail when the link comes first."""
+    settled = sample(tmp_path / "t", cases, "flat-good")
+    found = listing(tmp_path / "t")
+    assert found["lib/libamdhip64.so"] == found["lib/libamdhip64.so.6.3.60300"]
+    assert found["llvm/bin/clang-18"] == found["lib/llvm/bin/clang-18"]
+    assert not any(v.startswith("> ") for v in found.values())
+    assert settled.links == 3
+    data = tar(link("a", "b"), link("b", "c"), link("c/l", "../d"), member("d/x", b"1"))
+    unpack(tmp_path / "u", data, tar(member("c/y", b"2")))
+    assert listing(tmp_path / "u")["a/l/x"] == "1"
+
+
+@pytest.mark.usefixtures("no_links")
+def test_where_links_cannot_be_made_a_missing_target_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match="target is missing"):
+        unpack(tmp_path / "t", tar(link("a", "missing")))
+    with pytest.raises(ArchiveError, match="holds itself"):
+        unpack(tmp_path / "u", tar(member("d/x", b"1"), link("d/up", ".")))
+
+
+def test_hard_links_without_the_system_call_are_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_args: object, **_more: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    unpack(tmp_path / "t", tar(member("a", b"1", mode=0o755), hard("b", "a"), hard("a", "a")))
+    assert listing(tmp_path / "t") == {"a": "1", "b": "1"}
+    assert os.access(tmp_path / "t/b", os.X_OK)
+
+
+def test_a_hard_link_to_a_link_is_that_link(tmp_path: Path) -> None:
+    unpack(tmp_path / "t", tar(member("a", b"1"), link("d/l", "../a"), hard("d/h", "d/l")))
+    assert os.readlink(tmp_path / "t/d/h") == "../a"
+
+
+def test_hard_links_follow_the_mapping(tmp_path: Path) -> None:
+    mapping = {"x/a": "lib/a", "x/b": "bin/b"}.get
+    unpack(tmp_path / "t", tar(member("x/a", b"1"), hard("x/b", "x/a")), mapping=mapping)
+    assert listing(tmp_path / "t")["bin/b"] == "1"
+
+
+def test_the_mapping_moves_links_with_their_meaning(tmp_path: Path) -> None:
+    def mapping(name: str) -> str | None:
+        for old, new in (("usr/lib/x86", "lib"), ("opt/rocm", "")):
+            if name == old or name.startswith(f"{old}/"):
+                return f"{new}{name[len(old) :]}".strip("/")
+        return None
+
+    data = tar(
+        folder("usr"),
+        member("usr/lib/x86/libhip.so.6", b"1"),
+        link("usr/lib/x86/libhip.so", "libhip.so.6"),
+        link("opt/rocm/hip", "../../usr/lib/x86/libhip.so"),
+        link("opt/rocm/etc", "../../etc/alternatives"),
+        member("usr/share/doc/x", b"2"),
+    )
+    settled = unpack(tmp_path / "t", data, mapping=mapping)
+    assert listing(tmp_path / "t") == {
+        "hip": "> lib/libhip.so",
+        "lib": "/",
+        "lib/libhip.so": "> libhip.so.6",
+        "lib/libhip.so.6": "1",
+    }
+    assert [(x.member, x.reason[:9]) for x in settled.left_out] == [
+        ("opt/rocm/etc", "it points"),
+        ("usr/share/doc/x", "not part "),
+    ]
+
+
+@pytest.mark.parametrize("bad", ["../x", "/x", "a/../../x"])
+def test_a_mapping_cannot_lead_outside(tmp_path: Path, bad: str) -> None:
+    with pytest.raises(ArchiveError, match="outside"):
+        unpack(tmp_path / "t", tar(member("a", b"1")), mapping=lambda _name: bad)
+
+
+@pytest.mark.parametrize(
+    ("names", "first"),
+    [
+        (["rocm/bin/a", "rocm/lib/b"], "bin"),
+        (["bin/a"], "bin"),
+        (["lib/llvm/bin/a"], "lib"),
+        (["rocm/bin/a", "README"], "README"),
+        (["odd/a", "odd/b"], "odd"),
+        (["rocm"], "rocm"),
+    ],
+)
+def test_only_a_folder_that_wraps_a_tree_is_taken_off(
+    tmp_path: Path, names: list[str], first: str
+) -> None:
+    unpack(tmp_path / "t", tar(*(member(n, b"1") for n in names)), single_top_folder=True)
+    assert min(os.listdir(tmp_path / "t")) == first
+
+
+def test_a_wrapped_archive_keeps_its_links(tmp_path: Path) -> None:
+    data = tar(
+        folder("w"),
+        member("w/lib/a", b"1"),
+        hard("w/bin/b", "w/lib/a"),
+        link("w/bin/c", "../lib/a"),
+        link("w/out", "../other"),
+        link("w/own", "/opt/rocm-6.3.0/lib/a"),
+    )
+    settled = unpack(tmp_path / "t", data, single_top_folder=True)
+    found = listing(tmp_path / "t")
+    assert (found["bin/b"], found["bin/c"], found["own"]) == ("1", "> ../lib/a", "> lib/a")
+    assert [x.member for x in settled.left_out] == ["out"]
+    assert not list((tmp_path / "t").glob(".unpacking*"))
+
+
+# Compression and damage.
+
+COMPRESSED: dict[str, Callable[[bytes], bytes]] = {
+    "none": bytes,
+    "gz": gzip.compress,
+    "xz": lzma.compress,
+    "bz2": bz2.compress,
+    "zst": lambda b: decode._zstd_module().compress(b),  # noqa: SLF001
+    "two gz": lambda b: gzip.compress(b[:700]) + gzip.compress(b[700:]),
+    "two xz": lambda b: lzma.compress(b[:700]) + bytes(8) + lzma.compress(b[700:]) + bytes(4),
+    "padded gz": lambda b: gzip.compress(b) + bytes(1024),
+}
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+@pytest.mark.parametrize("fast", [True, False])
+def test_every_compression_is_known_by_its_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, fast: bool
+) -> None:
+    if not fast:
+        monkeypatch.setitem(sys.modules, "lzma_mt", None)
+    body = random.Random(1).randbytes(3_000_000)  # noqa: S311
+    data = COMPRESSED[name](tar(member("a", body), member("b", b"1")))
+    unpack(tmp_path / "t", data)
+    assert (tmp_path / "t/a").read_bytes() == body
+
+
+@pytest.mark.parametrize("name", ["gz", "xz", "bz2", "zst", "two gz"])
+def test_an_archive_cut_anywhere_is_damaged(tmp_path: Path, name: str) -> None:
+    data = COMPRESSED[name](tar(member("a", b"x" * 2000), member("b", b"1")))
+    for number, end in enumerate((1, 5, len(data) // 3, len(data) // 2, len(data) - 1)):
+        with pytest.raises(ArchiveError):
+            unpack(tmp_path / str(number), data[:end])
+
+
+def test_a_tar_archive_without_its_end_mark_is_damaged(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match="too early"):
+        unpack(tmp_path / "t", tar(member("a", b"1"))[:1024])
+
+
+@pytest.mark.parametrize("junk", [b"junk" * 300, b"<html>", b"", b"PK\x03\x04"])
+def test_what_is_no_archive_is_damaged(tmp_path: Path, junk: bytes) -> None:
+    with pytest.raises(ArchiveError, match="damaged"):
+        unpack(tmp_path / "t", junk)
+
+
+def test_junk_after_a_compressed_archive_is_damaged(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match="something follows"):
+        unpack(tmp_path / "t", gzip.compress(tar(member("a", b"1"))) + b"junk")
+
+
+def test_a_wrong_checksum_in_the_middle_is_damaged(tmp_path: Path) -> None:
+    data = bytearray(tar(member("a", b"1"), member("b", b"2"), member("c", b"3")))
+    data[1024 + 3] ^= 1
+    with pytest.raises(ArchiveError, match="header"):
+        unpack(tmp_path / "t", bytes(data))
+
+
+def test_a_bomb_takes_no_memory(tmp_path: Path) -> None:
+    code = (
+        "import io, lzma, resource, sys, tarfile; from pathlib import Path\n"
+        "from rocmenv.fetch.archive import Tree\n"
+        "path = Path(sys.argv[1])\n"
+        "with lzma.open(path / 'x.tar.xz', 'wb', preset=1) as f:\n"
+        "    i = tarfile.TarInfo('big'); i.size = 200 << 20; f.write(i.tobuf())\n"
+        "    for _ in range(200): f.write(bytes(1 << 20))\n"
+        "    f.write(bytes(1024))\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "t = Tree(path / 't'); t.add_tar(path / 'x.tar.xz', owner='x'); t.settle()\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True
+    )
+    assert int(run.stdout) < 32
+    assert (tmp_path / "t/big").stat().st_size == 200 << 20
+
+
+def test_a_missing_decoder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = COMPRESSED["zst"](tar(member("a", b"1")))
+    monkeypatch.setitem(sys.modules, "backports.zstd", None)
+    monkeypatch.setitem(sys.modules, "compression.zstd", None)
+    with pytest.raises(ArchiveError, match="zstd") as caught:
+        unpack(tmp_path / "t", data)
+    assert "pip install" in (caught.value.hint or "")
+
+
+# The tree itself.
+
+
+def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("mine")
+    with pytest.raises(ArchiveError, match="not an empty folder"):
+        Tree(tmp_path)
+    (tmp_path / "l").symlink_to("nowhere")
+    with pytest.raises((ArchiveError, FileExistsError)):
+        Tree(tmp_path / "l")
+
+
+def test_a_root_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("mine")
+    with pytest.raises(ArchiveError, match="x"):
+        Tree(tmp_path / "x")
+
+
+def test_folders_may_be_very_deep(tmp_path: Path) -> None:
+    deep = "a/" * 1500 + "f"
+    unpack(tmp_path / "t", tar(member(deep, b"1"), form=tarfile.PAX_FORMAT))
+    with pytest.raises(ArchiveError, match="too long"):
+        unpack(tmp_path / "u", tar(member("a/" * 3000 + "f", b"1"), form=tarfile.PAX_FORMAT))
+    # shutil.rmtree is recursive before Python 3.13, and pytest cleans up with it.
+    subprocess.run(["rm", "-rf", tmp_path / "t", tmp_path / "u"], check=True)
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_args: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(SpaceError, match="no space is left while unpacking `p0`"):
+        unpack(tmp_path / "t", tar(member("a", b"1")))
+
+
+def test_cancel_stops_unpacking(tmp_path: Path) -> None:
+    cancel = threading.Event()
+    tree = Tree(tmp_path / "t", cancel=cancel)
+    cancel.set()
+    with pytest.raises(Interrupted):
+        tree.add_tar(io.BytesIO(tar(member("a", b"1"))), owner="x")
+
+
+def test_threads_give_the_tree_that_one_thread_gives(tmp_path: Path) -> None:
+    archives = [
+        tar(*(member(f"d{n % 3}/f{n}-{m}", b"%d" % m) for m in range(20)), member("same", b"1"))
+        for n in range(12)
+    ] + [tar(link("d0", "deep/d0"), link("x", "d0/f0-1"))]
+    unpack(tmp_path / "one", *archives)
+    tree = Tree(tmp_path / "many", own_prefix=OWN, digest=True)
+    threads = [
+        threading.Thread(target=lambda n=n: tree.add_tar(io.BytesIO(archives[n]), owner=f"p{n}"))
+        for n in random.Random(3).sample(range(13), 13)  # noqa: S311
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    tree.settle()
+    assert listing(tmp_path / "many") == listing(tmp_path / "one")
+
+
+# Anything at all.
+
+PARTS = st.sampled_from(["a", "b", "c", "..", ".", "", "d"])
+NAMES = st.lists(PARTS, min_size=1, max_size=4).map("/".join) | st.sampled_from(
+    ["/etc/x", "/", "../../x", "a\nb", "ä", " ", "a" * 120]
+)
+KINDS = st.sampled_from(
+    [tarfile.REGTYPE] * 4
+    + [tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.SYMTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE]
+    + [tarfile.FIFOTYPE, tarfile.CHRTYPE, b"9"]
+)
+SAFE = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=3).map("/".join)
+TARGETS = NAMES | SAFE | st.sampled_from(["/opt/rocm-6.3.0/a", "../a", "../../a/b", "."])
+
+
+@st.composite
+def tars(draw: st.DrawFn, names: st.SearchStrategy[str]) -> bytes:
+    members = []
+    for _ in range(draw(st.integers(1, 7))):
+        kind = draw(KINDS)
+        content = draw(st.binary(max_size=3)) if kind == tarfile.REGTYPE else b""
+        info = {"type": kind, "linkname": draw(TARGETS), "mode": draw(st.integers(0, 0o7777))}
+        members.append(member(draw(names), content, **info))
+    data = tar(*members, form=draw(st.sampled_from([tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])))
+    if draw(st.integers(0, 4)) == 0:
+        at = draw(st.integers(0, len(data) - 1))
+        data = data[:at] + draw(st.binary(max_size=4)) + data[at + draw(st.integers(0, 600)) :]
+    return data
+
+
+@contextmanager
+def watched() -> Iterator[Path]:
+    """A folder `inner` beside a file and a folder that must stay as they are."""
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name)
+        (base / "a").mkdir()
+        (base / "a" / "secret").write_text("secret")
+        (base / "x").write_text("before")
+        yield base
+        outside = {p: v for p, v in listing(base).items() if p.split("/")[0] != "inner"}
+        assert outside == {"a": "/", "a/secret": "secret", "x": "before"}
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(tars(NAMES) | tars(SAFE), min_size=1, max_size=3), st.booleans())
+def test_no_archive_reaches_outside_or_raises_anything_else(
+    archives: list[bytes],
+    wrapped: bool,  # noqa: FBT001
+) -> None:
+    with watched() as base:
+        root = base / "inner" / "root"
+        try:
+            unpack(root, *archives, single_top_folder=wrapped)
+        except ArchiveError:
+            return
+        for path in root.rglob("*"):
+            assert path.is_symlink() or path.is_dir() or path.is_file()
+            if path.is_symlink():
+                assert os.path.realpath(path).startswith(os.path.realpath(root))
+            elif path.is_file():
+                assert stat.S_IMODE(path.stat().st_mode) in (0o644, 0o755)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(tars(SAFE), min_size=1, max_size=3), st.randoms())
+def test_the_order_of_archives_does_not_matter(archives: list[bytes], rng: random.Random) -> None:
+    """Threads finish in any order; the tree, and whether there is one, must not show it."""
+    results = []
+    for order in (list(range(len(archives))), rng.sample(range(len(archives)), len(archives))):
+        with tempfile.TemporaryDirectory() as name:
+            tree = Tree(Path(name) / "t")
+            try:
+                for number in order:
+                    tree.add_tar(io.BytesIO(archives[number]), owner=f"p{number}")
+                tree.settle()
+                results.append(listing(Path(name) / "t"))
+            except ArchiveError:
+                results.append({})
+    assert results[0] == results[1]
+
+
+def test_the_public_names() -> None:
+    assert set(archive_module.__all__) == {"LeftOut", "Settled", "Tree"}

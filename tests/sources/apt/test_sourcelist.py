@@ -1,0 +1,199 @@
+"""The host's source files, well-formed and not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rocmenv.errors import SignatureError
+from rocmenv.sources.apt.hostkeys import repository_of
+from rocmenv.sources.apt.sourcelist import SourceEntry, parse_deb822, parse_list, read_sources
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+URI = "https://repo.example.invalid/rocm/apt/6.3"
+BLOCK = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
+
+
+def test_a_plain_line() -> None:
+    found = parse_list(f"# comment\n\ndeb {URI} jammy main proprietary # end\n", "f")
+    assert found.notes == ()
+    assert found.entries == (SourceEntry(f"{URI}/", "jammy", ("main", "proprietary"), "f:3"),)
+
+
+def test_a_line_with_options() -> None:
+    line = f"deb\t[ arch=amd64,i386 signed-by=/etc/a.gpg,/etc/b.asc trusted=yes lang=x ] {URI}/ ./"
+    entry = parse_list(line, "f").entries[0]
+    assert entry.architectures == ("amd64", "i386")
+    assert entry.keyrings == ("/etc/a.gpg", "/etc/b.asc")
+    assert entry.is_trusted
+    assert (entry.uri, entry.suite, entry.components) == (f"{URI}/", "./", ())
+
+
+def test_a_fingerprint_is_no_path() -> None:
+    entry = parse_list(f"deb [signed-by={'ab' * 20}] {URI} jammy main", "f").entries[0]
+    assert entry.fingerprints == frozenset({"AB" * 20})
+    assert entry.keyrings == ()
+
+
+def test_source_packages_are_passed_over() -> None:
+    found = parse_list(f"deb-src {URI} jammy main", "f")
+    assert (found.entries, found.notes) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("debian x y z", "neither"),
+        (f"deb [arch=amd64 {URI} jammy main", "not closed"),
+        ("deb", "address"),
+        ("deb cdrom:[x]/ jammy main", "address"),
+        (f"deb {URI}", "no suite"),
+        (f"deb {URI} jammy", "no component"),
+        (f"deb {URI} ./ main", "ends in `/`"),
+    ],
+)
+def test_a_malformed_line_is_a_note_with_its_place(line: str, words: str) -> None:
+    found = parse_list(f"\n{line}\n", "/etc/apt/sources.list")
+    assert found.entries == ()
+    assert found.notes[0].startswith("/etc/apt/sources.list:2: ")
+    assert words in found.notes[0]
+
+
+DEB822 = f"""\
+# ROCm
+Types: deb deb-src
+URIs: {URI} file:/srv/mirror
+Suites: jammy noble
+Components: main
+ extra
+Architectures: amd64
+Signed-By: /usr/share/keyrings/rocm.gpg
+
+Enabled: no
+Types: deb
+URIs: {URI}
+Suites: off
+Components: main
+
+Types: deb
+URIs: {URI}
+Suites: flat/
+Signed-By:
+ {BLOCK}
+ .
+ mQENBF
+ =abcd
+ -----END PGP PUBLIC KEY BLOCK-----
+Trusted: yes
+"""
+
+
+def test_paragraphs() -> None:
+    found = parse_deb822(DEB822, "f.sources")
+    assert found.notes == ()
+    assert [(e.uri, e.suite) for e in found.entries] == [
+        (f"{URI}/", "jammy"),
+        (f"{URI}/", "noble"),
+        ("file:/srv/mirror/", "jammy"),
+        ("file:/srv/mirror/", "noble"),
+        (f"{URI}/", "flat/"),
+    ]
+    assert found.entries[0].components == ("main", "extra")
+    assert found.entries[0].keyrings == ("/usr/share/keyrings/rocm.gpg",)
+    assert found.entries[0].origin == "f.sources:1"
+    assert found.entries[4].key_block.startswith(f"{BLOCK}\n\nmQENBF\n=abcd\n-----END")
+    assert found.entries[4].keyrings == ()
+    assert found.entries[4].origin == "f.sources:16"
+    assert found.entries[4].is_trusted
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"URIs: {URI}\nSuites: x\n", "no `Types`"),
+        (f"Types: rpm\nURIs: {URI}\nSuites: x\n", "not known"),
+        ("Types: deb\nSuites: x\nComponents: main\n", "no `URIs`"),
+        (f"Types: deb\nURIs: {URI}\nComponents: main\n", "no `Suites`"),
+        (f"Types: deb\nURIs: {URI}\nSuites: jammy\n", "no component"),
+        (f"Types: deb\nURIs: {URI}\nSuites: ./\nComponents: main\n", "ends in `/`"),
+    ],
+)
+def test_a_malformed_paragraph_is_a_note(text: str, words: str) -> None:
+    found = parse_deb822(text, "f")
+    assert found.entries == ()
+    assert words in found.notes[0]
+
+
+def test_all_files_are_read_in_order(tmp_path: Path) -> None:
+    folder = tmp_path / "sources.list.d"
+    folder.mkdir()
+    (tmp_path / "sources.list").write_text(f"deb {URI} one main\n")
+    (folder / "b.list").write_text(f"deb {URI} three main\nnonsense\n")
+    (folder / "a.sources").write_text(f"Types: deb\nURIs: {URI}\nSuites: two\nComponents: main\n")
+    (folder / "c.list.save").write_text(f"deb {URI} never main\n")
+    (folder / "d.list").write_bytes(b"deb \xff\xfe\x00 x\n")
+    (folder / "e.list").mkdir()
+    found = read_sources(tmp_path)
+    assert [e.suite for e in found.entries] == ["one", "two", "three"]
+    assert len(found.notes) == 3
+    assert read_sources(tmp_path / "missing").entries == ()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.sampled_from("deb [=],/.:#\n\tTypesURI-xé"), max_size=120))
+def test_no_text_raises(text: str) -> None:
+    parse_list(text, "f")
+    parse_deb822(text, "f")
+
+
+# Keys of an entry.
+
+
+def entry(**more: object) -> SourceEntry:
+    return SourceEntry(f"{URI}/", "jammy", ("main",), "f:1", **more)  # type: ignore[arg-type]
+
+
+def test_trusted_without_a_key_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(SignatureError, match=r"trusted=yes.*\(f:1\)") as caught:
+        repository_of(entry(is_trusted=True), architecture="amd64", etc=tmp_path)
+    assert "signed-by" in (caught.value.hint or "")
+
+
+def test_the_named_keys_are_used(tmp_path: Path) -> None:
+    (tmp_path / "a.gpg").write_bytes(b"\x99a")
+    (tmp_path / "b.gpg").write_bytes(b"\x99b")
+    keyrings = (str(tmp_path / "a.gpg"), str(tmp_path / "b.gpg"))
+    for trusted in (False, True):
+        made = repository_of(
+            entry(keyrings=keyrings, is_trusted=trusted), architecture="amd64", etc=tmp_path
+        )
+        assert (made.keyring, made.fingerprints) == (b"\x99a\x99b", None)
+
+
+def test_without_a_named_key_the_hosts_keys_count(tmp_path: Path) -> None:
+    with pytest.raises(SignatureError, match="names no key"):
+        repository_of(entry(), architecture="amd64", etc=tmp_path)
+    folder = tmp_path / "trusted.gpg.d"
+    folder.mkdir()
+    (folder / "a.gpg").write_bytes(b"\x99a")
+    (folder / "a.gpg~").write_bytes(b"old")
+    pins = frozenset({"AB" * 20})
+    made = repository_of(entry(fingerprints=pins), architecture="amd64", etc=tmp_path)
+    assert (made.keyring, made.fingerprints) == (b"\x99a", pins)
+
+
+def test_the_architecture_is_put_into_the_suite(tmp_path: Path) -> None:
+    (tmp_path / "a.gpg").write_bytes(b"\x99a")
+    flat = SourceEntry(URI, "x/$(ARCH)/", (), "f:1", keyrings=(str(tmp_path / "a.gpg"),))
+    assert repository_of(flat, architecture="arm64", etc=tmp_path).suite == "x/arm64/"
+
+
+def test_a_key_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    path = str(tmp_path / "missing.gpg")
+    with pytest.raises(SignatureError, match=r"missing\.gpg.*no such file"):
+        repository_of(entry(keyrings=(path,)), architecture="amd64", etc=tmp_path)
