@@ -10,9 +10,19 @@ from rocmenv.shells.choose import shell_named
 
 if TYPE_CHECKING:
     from rocmenv.process import Process
+    from rocmenv.shells.base import Shell
     from rocmenv.store.paths import Root
 
 _TAILS = {"bash": "init.tail.bash", "zsh": "init.tail.zsh"}
+# How click's scripts call the program, and how ours do.
+_CALLS = {
+    "bash": ((" _ROCMENV_COMPLETE=bash_complete $1)", " _ROCMENV_COMPLETE=bash_complete {})"),),
+    "zsh": (
+        ("    (( ! $+commands[rocmenv] )) && return 1\n", ""),
+        (" _ROCMENV_COMPLETE=zsh_complete rocmenv)", " _ROCMENV_COMPLETE=zsh_complete {})"),
+    ),
+    "fish": ((" COMP_CWORD=(commandline -t) rocmenv)", " COMP_CWORD=(commandline -t) {})"),),
+}
 _COMPLETIONS = {"bash": "rocmenv.bash", "zsh": "_rocmenv", "fish": "rocmenv.fish"}
 
 
@@ -27,11 +37,15 @@ def setup_text(process: Process, root: Root, name: str) -> str:
     setup = Setup(str(root.path), process.launcher, resources.shim_text("common.sh"), script)
     text = shell.setup(setup)
     if shell.name in _COMPLETIONS:
-        text += _completion(shell.name)
+        text += _completion(shell, process.launcher)
     return text
 
 
-def _completion(name: str) -> str:
-    text = resources.completion_text(_COMPLETIONS[name])
+def _completion(shell: Shell, launcher: tuple[str, ...]) -> str:
+    """click's script, calling the program by its place: inside, `rocmenv` is our function."""
+    text = resources.completion_text(_COMPLETIONS[shell.name])
+    program = " ".join(map(shell.quote, launcher))
+    for old, new in _CALLS[shell.name]:
+        text = text.replace(old, new.format(program))
     # zsh has `compdef` only after `compinit`, which not every start file runs.
-    return f"if (( ${{+functions[compdef]}} )); then\n{text}fi\n" if name == "zsh" else text
+    return f"if (( ${{+functions[compdef]}} )); then\n{text}fi\n" if shell.name == "zsh" else text
