@@ -7,7 +7,7 @@ _rocmenv_pin() {
   _rocmenv_w='' _rocmenv_n=0 _rocmenv_s=''
   [ -r "$1" ] || { _rocmenv_w='?'; return 0; }
   {
-    while IFS= read -r _rocmenv_l || [ -n "$_rocmenv_l" ]; do
+    while IFS='' read -r _rocmenv_l || [ -n "$_rocmenv_l" ]; do
       _rocmenv_n=$((_rocmenv_n + ${#_rocmenv_l} + 1))
       _rocmenv_l=${_rocmenv_l#"${_rocmenv_l%%[![:space:]]*}"}
       case $_rocmenv_l in '' | '#'*) continue ;; esac
@@ -20,7 +20,8 @@ _rocmenv_pin() {
     # `read` drops NUL bytes without a word, so what was read must be as long as the file.
     # The kernel tells how far the file was read; a comment that is not ASCII counts short in
     # some shells and then takes the slow path, which reads it right.
-    [ ! -r /proc/self/fdinfo/3 ] || read -r _rocmenv_l _rocmenv_s </proc/self/fdinfo/3
+    [ ! -r /proc/self/fdinfo/3 ] || IFS='' read -r _rocmenv_s </proc/self/fdinfo/3
+    _rocmenv_s=${_rocmenv_s##*[!0-9]}
   } 3<"$1"
   case $_rocmenv_s in
     '' | "$_rocmenv_n" | "$((_rocmenv_n - 1))") ;;

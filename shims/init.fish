@@ -281,8 +281,12 @@ function _rocmenv_apply
     if test -z "$_rocmenv_v"
         set -l found (ROCMENV_SHIM_ROOT="$_rocmenv_r" _rocmenv_run resolve --one-line); or return 1
         set -g _rocmenv_w $found
-        if test "$_rocmenv_w" != system -a -f "$_rocmenv_r/activations/$_rocmenv_w.fish"
+        if test -f "$_rocmenv_r/activations/$_rocmenv_w.fish"
             source "$_rocmenv_r/activations/$_rocmenv_w.fish"
+        else if test "$_rocmenv_w" != system
+            # An install that was stopped between its last two steps has no rendered text yet.
+            ROCMENV_SHIM_ROOT="$_rocmenv_r" _rocmenv_run env --shell fish "$_rocmenv_w" | source
+            set -g _rocmenv_v "$_rocmenv_w"
         end
     end
     _rocmenv_say $first

@@ -9,6 +9,12 @@ _rocmenv_nl='
 
 _rocmenv_run() { @LAUNCHER@ "$@"; }
 
+# mksh has no printf of its own.
+case ${KSH_VERSION-} in
+  '') _rocmenv_tell() { printf 'rocmenv: %s\n' "$1" >&2; } ;;
+  *) _rocmenv_tell() { print -r -- "rocmenv: $1" >&2; } ;;
+esac
+
 # TEXT OLD NEW: in _rocmenv_x with every OLD as NEW.
 _rocmenv_swap() {
   _rocmenv_x='' _rocmenv_y=$1
@@ -141,10 +147,10 @@ _rocmenv_unlist() {
 # Make the environment fit the version wanted here, if that has changed. Keeps $?.
 _rocmenv_hook() {
   _rocmenv_status=$?
-  [ -z "${_rocmenv_off-}" ] || return $_rocmenv_status
+  [ -z "${_rocmenv_off-}" ] || return "$_rocmenv_status"
   _rocmenv_wanted
   if [ "$_rocmenv_w|$_rocmenv_f" != "${_rocmenv_last-}" ]; then _rocmenv_apply || :; fi
-  return $_rocmenv_status
+  return "$_rocmenv_status"
 }
 
 _rocmenv_apply() {
@@ -160,7 +166,14 @@ _rocmenv_apply() {
   if [ -z "$_rocmenv_v" ]; then
     _rocmenv_w=$(ROCMENV_SHIM_ROOT=$_rocmenv_r _rocmenv_run resolve --one-line) || return 1
     [ "$_rocmenv_w" != system ] || { _rocmenv_say; return 0; }
-    [ ! -f "$_rocmenv_r/activations/$_rocmenv_w.sh" ] || . "$_rocmenv_r/activations/$_rocmenv_w.sh"
+    if [ -f "$_rocmenv_r/activations/$_rocmenv_w.sh" ]; then
+      . "$_rocmenv_r/activations/$_rocmenv_w.sh"
+    else
+      # An install that was stopped between its last two steps has no rendered text yet.
+      _rocmenv_n=$(ROCMENV_SHIM_ROOT=$_rocmenv_r _rocmenv_run env --shell sh "$_rocmenv_w") || return 1
+      eval "$_rocmenv_n"
+      _rocmenv_v=$_rocmenv_w
+    fi
   fi
   _rocmenv_say
 }
@@ -172,8 +185,8 @@ _rocmenv_say() {
   [ -n "$_rocmenv_kept" ] || [ -n "$_rocmenv_first" ] || return 0
   [ -n "$_rocmenv_kept" ] || [ "${_rocmenv_left:-system}" != "$_rocmenv_n" ] || return 0
   case $_rocmenv_w in
-    '') printf 'rocmenv: %s\n' "$_rocmenv_n" >&2 ;;
-    *) printf 'rocmenv: %s (set by %s)\n' "$_rocmenv_n" "$_rocmenv_f" >&2 ;;
+    '') _rocmenv_tell "$_rocmenv_n" ;;
+    *) _rocmenv_tell "$_rocmenv_n (set by $_rocmenv_f)" ;;
   esac
 }
 
@@ -199,7 +212,7 @@ rocmenv() {
     use:*:2 | shell:*:2) _rocmenv_use "$2" ;;
     deactivate::1)
       if [ -z "${ROCMENV_DIFF-}" ]; then
-        printf '%s\n' 'rocmenv: nothing is recorded in this shell, so nothing was changed' >&2
+        _rocmenv_tell 'nothing is recorded in this shell, so nothing was changed'
         _rocmenv_off=1
         return 0
       fi

@@ -1,7 +1,12 @@
 # zsh: the shared functions are written for sh, so each entry point emulates it.
 functions -c _rocmenv_hook _rocmenv_hook_sh
 functions -c rocmenv _rocmenv_sh
-_rocmenv_hook() { emulate -L sh; _rocmenv_hook_sh; }
+_rocmenv_hook() {
+  local _rocmenv_keep=$?
+  emulate -L sh
+  _rocmenv_hook_sh
+  return "$_rocmenv_keep"
+}
 rocmenv() { emulate -L sh; _rocmenv_sh "$@"; }
 typeset -ga precmd_functions chpwd_functions
 (( ${precmd_functions[(I)_rocmenv_hook]} )) || precmd_functions+=(_rocmenv_hook)

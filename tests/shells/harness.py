@@ -69,6 +69,7 @@ class RealShell:
     ) -> Ran:
         """Run `script`. The word `DUMP` on a line of its own dumps the exported variables."""
         dump = cwd / f".dump-{os.urandom(4).hex()}"
+        dump.touch()
         lines = [
             f"/usr/bin/env -0 >>'{dump}'; printf '\\0' >>'{dump}'"
             if line.strip() == "DUMP"
@@ -84,9 +85,9 @@ class RealShell:
             check=False,
         )
         dumps = []
-        if dump.exists():
+        if dump.read_bytes():
             dumps = [_parse(part) for part in dump.read_bytes().split(b"\0\0")[:-1]]
-            dump.unlink()
+        dump.unlink()
         return Ran(
             done.returncode,
             done.stdout.decode("utf-8", "surrogateescape"),
