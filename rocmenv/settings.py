@@ -65,7 +65,7 @@ class Settings:
         found = _lookup(self._file(), key)
         if found is None:
             return Value(setting.default, "default")
-        if not isinstance(found, setting.kind):
+        if not _is_fit(setting, found):
             msg = f"`{key}` in {self._root.config} should be {_words(setting.kind)}"
             raise ConfigError(msg, hint=f"run `rocmenv config unset {key}`")
         return Value(found, str(self._root.config))
@@ -78,6 +78,14 @@ class Settings:
         """Names that people gave to versions, by name."""
         table = self._file().get(ALIASES, {})
         return {str(k): str(v) for k, v in table.items()} if isinstance(table, dict) else {}
+
+    def alias(self, name: str) -> str:
+        """The version that `name` stands for; `ConfigError` when nobody said so."""
+        text = self.aliases().get(name)
+        if text is None:
+            msg = f"{visible(name)} is not an alias"
+            raise ConfigError(msg, hint=f"set it: `rocmenv config set {ALIASES}.{name} VERSION`")
+        return text
 
     def _file(self) -> dict[str, Any]:
         if self._table is None:
@@ -108,6 +116,15 @@ def parse_value(setting: Setting, text: str, origin: str) -> object:
         return text
     msg = f"`{setting.key}` should be {_words(setting.kind)}, not {visible(text)} ({origin})"
     raise ConfigError(msg)
+
+
+def _is_fit(setting: Setting, value: object) -> bool:
+    """Whether a value of the file is what the setting takes; TOML's types are as Python's."""
+    if setting.kind is int:
+        return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    if setting.kind is list:
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, setting.kind)
 
 
 def _words(kind: type) -> str:

@@ -248,7 +248,7 @@ function _rocmenv_undo
         set -q $name; and set state +
         if test "$state$$name" = "$after$new"
             _rocmenv_give $name $before "$old"
-        else if contains -- $name @LISTS@
+        else if contains -- $name @NAMES@
             test $state = -; or _rocmenv_unlist $name "$old" "$new"
         else
             set -a _rocmenv_kept $name

@@ -5,7 +5,9 @@ _rocmenv_r=@ROOT@
 _rocmenv_nl='
 '
 
-# @COMMON@
+# @WANTED@
+
+# @LISTS@
 
 _rocmenv_run() { @LAUNCHER@ "$@"; }
 
@@ -79,7 +81,7 @@ _rocmenv_undo() {
       _rocmenv_give "$_rocmenv_k" "${_rocmenv_b%"${_rocmenv_b#?}"}" "$_rocmenv_x"
     else
       case $_rocmenv_k in
-        @LISTS@)
+        @NAMES@)
           case $_rocmenv_a in +) _rocmenv_unlist "$_rocmenv_k" "$_rocmenv_x" "$_rocmenv_e" ;; esac
           ;;
         *) _rocmenv_kept="$_rocmenv_kept $_rocmenv_k" ;;

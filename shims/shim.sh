@@ -5,12 +5,8 @@
 # (a range, an odd pin, a version or command that is missing) goes to `rocmenv exec`, which
 # decides by the same rules and prints the error.
 
-# @COMMON@
+# @WANTED@
 
-_rocmenv_set() { eval "$1=\$2; export $1"; }
-_rocmenv_clear() { unset "$@"; }
-_rocmenv_begin() { _rocmenv_v=$1; _rocmenv_named; }
-_rocmenv_end() { :; }
 _rocmenv_in() { # FOLDERS: the path of the command in _rocmenv_t
   for _rocmenv_b in "$@"; do
     _rocmenv_t=$_rocmenv_b/$_rocmenv_c
@@ -60,8 +56,8 @@ case $_rocmenv_w in
     ;;
   .* | *[!A-Za-z0-9._+-]*) _rocmenv_slow "$@" ;;
   *)
-    [ -f "$_rocmenv_r/activations/$_rocmenv_w.sh" ] || _rocmenv_slow "$@"
-    . "$_rocmenv_r/activations/$_rocmenv_w.sh"
+    [ -f "$_rocmenv_r/activations/$_rocmenv_w.shim" ] || _rocmenv_slow "$@"
+    . "$_rocmenv_r/activations/$_rocmenv_w.shim"
     [ -n "$_rocmenv_t" ] || _rocmenv_slow "$@"
     unset ROCMENV_DIFF
     ROCMENV_VERSION=$_rocmenv_v
@@ -69,12 +65,11 @@ case $_rocmenv_w in
     ;;
 esac
 
-# Never itself: the same file again, or the third time that this command of this version is
-# reached from itself, is left to `rocmenv exec`, which says so and stops.
+# Never itself: the third time that this command of this version is reached from itself is
+# left to `rocmenv exec`, which says so and stops.
 case ${ROCMENV_SHIMS-} in
   *":$_rocmenv_v/$_rocmenv_c:"*":$_rocmenv_v/$_rocmenv_c:"*) _rocmenv_slow "$@" ;;
 esac
-[ ! "$_rocmenv_t" -ef "$0" ] || _rocmenv_slow "$@"
 ROCMENV_SHIMS=${ROCMENV_SHIMS-}:$_rocmenv_v/$_rocmenv_c:
 export ROCMENV_SHIMS
 exec "$_rocmenv_t" "$@"

@@ -25,6 +25,7 @@ def guarded(work: Callable[[], int], process: Process) -> int:
 
     With `--json` among the arguments the failure is on stdout too, as an object.
     """
+    _open_closed_streams()
     try:
         status = work()
         sys.stdout.flush()
@@ -34,8 +35,7 @@ def guarded(work: Callable[[], int], process: Process) -> int:
         print("rocmenv: interrupted", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone; say nothing, also not at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader has gone
         return 1
     except Exception as error:  # noqa: BLE001 - the boundary
         if process.get(TRACEBACK):
@@ -45,18 +45,44 @@ def guarded(work: Callable[[], int], process: Process) -> int:
         return status
 
 
+def _open_closed_streams() -> None:
+    """A stream that was closed at the start (`>&-`) is None in Python; let it go nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until exit
+
+
+def _drop_output() -> None:
+    """Say nothing more, also not at exit, where Python tries once more and complains."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def tell(error: RocmenvError, process: Process) -> int:
     """Print `error` as people and programs want it; its exit status."""
-    one_line = "--one-line" in process.args
+    words = _own_words(process)
+    one_line = "--one-line" in words
     hint = f"; {error.hint}" if one_line and error.hint else ""
     lines = [f"rocmenv: {error.message}{hint}"]
     if error.hint and not one_line:
         lines.append(f"hint: {error.hint}")
     _write(sys.stderr.fileno(), "".join(f"{line}\n" for line in lines))
-    if "--json" in process.args:
-        value = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
-        print(json.dumps(value))  # noqa: T201
+    try:
+        if "--json" in words:
+            value = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
+            print(json.dumps(value))  # noqa: T201
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
     return error.exit_status
+
+
+def _own_words(process: Process) -> tuple[str, ...]:
+    """The arguments without those of a command that `rocmenv exec` runs."""
+    words = process.args
+    start = 1 if words[:1] and words[0].startswith("+") else 0
+    while words[start : start + 1] and words[start].startswith("-"):
+        start += 2 if words[start] == "--root" else 1
+    return words[:start] if words[start : start + 1] == ("exec",) else words
 
 
 def _write(descriptor: int, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rocmenv.cli.output import say, say_json, tell
-from rocmenv.model.version import Spec
+from rocmenv.model.version import LATEST, Spec
 from rocmenv.ops import listing as releases
 from rocmenv.ops.install import downloads_for
 from rocmenv.settings import Settings
@@ -29,7 +29,8 @@ def list_releases(
     if pattern is not None:
         spec = Spec.parse(pattern)
         newest = max((r.version for r in rows), default=None)
-        rows = [r for r in rows if (r.version == newest if spec.name else spec.fits(r.version))]
+        is_latest = spec.name == LATEST
+        rows = [r for r in rows if (r.version == newest if is_latest else spec.fits(r.version))]
     here = set(registry.versions(ctx.root))
     if as_json:
         say_json(

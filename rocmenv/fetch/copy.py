@@ -1,4 +1,4 @@
-"""Copying a folder as it is: links stay links, and none may lead out of it unnoticed."""
+"""Copying a folder as it is: links stay links."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ if TYPE_CHECKING:
 def copy_tree(source: str, target: Path) -> tuple[int, int]:
     """Copy what is in the folder `source` into the empty folder `target`; files and bytes.
 
-    Absolute links that lead into `source` become relative; every other link is kept as it
-    is. Sockets, pipes and devices are an `ArchiveError`.
+    Absolute links that lead into `source`, by its name here or its real one, become
+    relative; every other link is kept as it is. Sockets, pipes and devices are an
+    `ArchiveError`, and so is a `source` that holds `target`. Raises `OSError` for what
+    cannot be read: a copy is whole or not at all.
     """
     files = size = 0
-    whole = os.path.realpath(source)
-    for folder, folders, names in os.walk(source):
+    whole = (os.path.realpath(source), os.path.normpath(source))
+    if os.path.realpath(target).startswith(f"{whole[0].rstrip('/')}/"):
+        msg = f"{source} cannot be copied into itself ({target})"
+        raise ArchiveError(msg)
+    for folder, folders, names in os.walk(source, onerror=_give_up):
         below = os.path.relpath(folder, source)
         here = os.path.normpath(os.path.join(target, below))
         os.makedirs(here, exist_ok=True)
@@ -48,7 +53,12 @@ def tree_size(source: str) -> int:
     )
 
 
-def _inside(link: str, whole: str, below: str) -> str:
-    if not link.startswith(f"{whole}/"):
-        return link
-    return os.path.relpath(link[len(whole) + 1 :], below)
+def _give_up(error: OSError) -> None:
+    raise error
+
+
+def _inside(link: str, whole: tuple[str, ...], below: str) -> str:
+    for start in whole:
+        if link.startswith(f"{start}/"):
+            return os.path.relpath(link[len(start) + 1 :], below)
+    return link

@@ -53,12 +53,16 @@ def _change(process: Process, root: Root, key: str, value: object) -> None:
         *tables, name = key.split(".")
         table: Any = document
         for part in tables:
-            if part not in table:
+            if part not in table and value is not None:
                 table[part] = tomlkit.table()
-            table = table[part]
+            table = table.get(part, {})
+            if not isinstance(table, dict):
+                msg = f"`{part}` in {root.config} should be a table"
+                raise ConfigError(msg, hint=f"mend it: `${{EDITOR:-vi}} {root.config}`")
         if value is None:
             table.pop(name, None)
         else:
             table[name] = value
-        replace_text(root.config, tomlkit.dumps(document))
+        if tomlkit.dumps(document) != text:
+            replace_text(root.config, tomlkit.dumps(document))
     rehash(process, root)

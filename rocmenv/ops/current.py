@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import InvalidVersionError, NotInstalledError
+from rocmenv.errors import InvalidVersionError, NotInstalledError, StoreError
 from rocmenv.model.selection import Origin, Selection, Source
 from rocmenv.model.version import Spec, choose, nearest
 from rocmenv.settings import Settings
@@ -52,18 +52,17 @@ def version_for(
 ) -> Version | None:
     """The installed version that a selection stands for, None for the system's.
 
-    `NotInstalledError` names the request, its origin and what to type.
+    Without `versions` only whole installs count: `StoreError` for a broken one that is
+    named in full. `NotInstalledError` names the request, its origin and what to type.
     """
-    if versions is None:
-        versions = registry.versions(root)
     spec = selection.spec
     if spec.is_alias:
         spec = _alias(process, root, selection)
     if spec.is_system:
         return None
-    version = choose(spec, versions)
+    version = choose(spec, versions) if versions is not None else _whole(root, spec)
     if version is None:
-        raise _not_installed(selection, spec, versions)
+        raise _not_installed(selection, spec, versions or registry.versions(root))
     return version
 
 
@@ -71,6 +70,21 @@ def installed_for(process: Process, root: Root, selection: Selection) -> Install
     """As `version_for`, with receipt and prefix."""
     version = version_for(process, root, selection)
     return None if version is None else registry.find(root, version)
+
+
+def _whole(root: Root, spec: Spec) -> Version | None:
+    """As `choose` from what is installed; a broken install stands back for the next best."""
+    versions = registry.versions(root)
+    while (version := choose(spec, versions)) is not None:
+        try:
+            registry.find(root, version)
+        except StoreError:
+            if spec.exact is not None:
+                raise
+            versions.remove(version)
+        else:
+            return version
+    return None
 
 
 def _alias(process: Process, root: Root, selection: Selection) -> Spec:

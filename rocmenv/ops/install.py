@@ -14,11 +14,10 @@ from rocmenv.errors import SpaceError, StoreError
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.receipt import Receipt
 from rocmenv.ops.plan import Wish, target
-from rocmenv.ops.rehash import rehash
+from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.probe.prefix import find_layout, find_version
 from rocmenv.sources.base import Work
 from rocmenv.store import registry, transaction
-from rocmenv.store.lock import ready_to_write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,9 +63,8 @@ def install(
     and `StoreError` when the tree is not the release that was asked for.
     """
     version = plan.version
-    ready_to_write(root)
-    for stopped in transaction.recover(root):
-        report.note(f"cleared away what an interrupted install of {stopped} had left")
+    for stopped in tidy(process, root):
+        report.note(f"cleared away what an interrupted change of {stopped} had left")
     check_space(root, plan)
     with transaction.staging(root, version) as stage:
         if root.receipt(version).is_file() and not how.reinstall:
@@ -158,9 +156,18 @@ def downloads_for(root: Root, *, offline: bool, cancel: threading.Event | None =
     return Downloads(root.cache, offline=offline, cancel=cancel)
 
 
-def already(root: Root, wish: Wish) -> Installed | None:
-    """The install that a wish would make, when it is there; None also when nobody can tell yet."""
+def already(process: Process, root: Root, wish: Wish) -> Installed | None:
+    """The install that a wish would make, when it is there; None also when nobody can tell yet.
+
+    What an interrupted change left undone is finished first: the shims may not fit yet.
+    """
     version = target(wish)
     if version is None or not root.receipt(version).is_file():
         return None
-    return registry.find(root, version)
+    if root.journal.is_dir() and any(root.journal.iterdir()):
+        tidy(process, root)
+    try:
+        return registry.find(root, version)
+    except StoreError as error:
+        hint = error.hint or f"install it again: `rocmenv install --reinstall {version}`"
+        raise StoreError(error.message, hint=hint) from error

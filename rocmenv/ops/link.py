@@ -12,10 +12,9 @@ from rocmenv.model.receipt import Receipt
 from rocmenv.model.selection import Origin, Selection, Source
 from rocmenv.model.version import Spec, Version
 from rocmenv.ops import current
-from rocmenv.ops.rehash import rehash
+from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.probe.prefix import Prefix, find_layout, look_at
 from rocmenv.store import registry, transaction
-from rocmenv.store.lock import ready_to_write
 
 if TYPE_CHECKING:
     from rocmenv.process import Process
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 def link(process: Process, root: Root, folder: str, name: str | None) -> Installed:
     """Register the ROCm at `folder`, as version `name` or the one it says it is."""
     path = os.path.normpath(os.path.join(process.cwd, os.path.expanduser(folder)))
-    if path in ("/", "/usr", "/usr/local"):
+    if os.path.realpath(path) in ("/", "/usr", "/usr/local"):
         msg = f"{path} cannot be linked: activating it would put all of {path} first"
         raise StoreError(msg, hint="its ROCm is what `rocmenv use system` gives")
     if ":" in path or path.startswith(str(root.versions) + "/"):
@@ -35,7 +34,7 @@ def link(process: Process, root: Root, folder: str, name: str | None) -> Install
     found = Prefix(path, Version.parse_release(name), find_layout(path)) if name else look_at(path)
     if name:
         _must_be_prefix(path)
-    ready_to_write(root)
+    tidy(process, root)
     with transaction.staging(root, found.version) as stage:
         if root.receipt(found.version).is_file():
             there = registry.find(root, found.version).prefix
@@ -54,14 +53,16 @@ def link(process: Process, root: Root, folder: str, name: str | None) -> Install
                 prefix=path,
             )
         )
-    rehash(process, root)
+        rehash(process, root)
+    transaction.empty_trash(root)
     return registry.find(root, found.version)
 
 
 def unlink(process: Process, root: Root, text: str) -> Version:
     """Forget a link, also one whose prefix is gone."""
     selection = Selection(Spec.parse(text), Origin(Source.OPTION, "the command line"))
-    version = current.version_for(process, root, selection)
+    # By name alone: a link whose prefix is gone is not whole, and is forgotten all the same.
+    version = current.version_for(process, root, selection, registry.versions(root))
     if version is None:
         msg = "`system` is not linked"
         raise UsageError(msg)
@@ -71,8 +72,9 @@ def unlink(process: Process, root: Root, text: str) -> Version:
     if not receipt.is_link:
         msg = f"version {version} is an install, not a link"
         raise StoreError(msg, hint=f"run `rocmenv uninstall {version}`")
-    transaction.remove(root, version)
-    rehash(process, root)
+    tidy(process, root)
+    with transaction.removal(root, version):
+        rehash(process, root)
     transaction.empty_trash(root)
     return version
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rocmenv.settings import Settings
-from rocmenv.store import activations, registry, shims
-from rocmenv.store.lock import WRITERS, locked, not_writable
+from rocmenv.store import activations, registry, shims, transaction
+from rocmenv.store.lock import WRITERS, locked, not_writable, ready_to_write
 
 if TYPE_CHECKING:
     from rocmenv.process import Process
@@ -23,3 +23,15 @@ def rehash(process: Process, root: Root) -> list[str]:
             return shims.rehash(root, process.launcher, installed.values())
         except OSError as error:
             raise not_writable(root, str(error.filename), error) from error
+
+
+def tidy(process: Process, root: Root) -> list[str]:
+    """Finish what interrupted processes left undone; the versions that they were about.
+
+    Every change of the root begins with it. Where nothing is left over, nothing is done.
+    """
+    ready_to_write(root)
+    stopped = transaction.recover(root)
+    if stopped:
+        rehash(process, root)
+    return stopped

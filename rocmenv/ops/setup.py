@@ -34,7 +34,8 @@ def setup_text(process: Process, root: Root, name: str) -> str:
     else:
         tail = resources.shim_text(_TAILS.get(shell.name, "init.tail.sh"))
         script = resources.shim_text("init.sh") + tail
-    setup = Setup(str(root.path), process.launcher, resources.shim_text("common.sh"), script)
+    parts = {"WANTED": resources.shim_text("wanted.sh"), "LISTS": resources.shim_text("lists.sh")}
+    setup = Setup(str(root.path), process.launcher, parts, script)
     text = shell.setup(setup)
     if shell.name in _COMPLETIONS:
         text += _completion(shell, process.launcher)
@@ -42,7 +43,7 @@ def setup_text(process: Process, root: Root, name: str) -> str:
 
 
 def _completion(shell: Shell, launcher: tuple[str, ...]) -> str:
-    """click's script, calling the program by its place: inside, `rocmenv` is our function."""
+    """The script that click makes, calling the program by its place: here it is a function."""
     text = resources.completion_text(_COMPLETIONS[shell.name])
     program = " ".join(map(shell.quote, launcher))
     for old, new in _CALLS[shell.name]:

@@ -10,7 +10,7 @@ from rocmenv.errors import RocmenvError, StoreError, UsageError
 from rocmenv.model.selection import Origin, Selection, Source
 from rocmenv.model.version import Spec
 from rocmenv.ops import current
-from rocmenv.ops.rehash import rehash
+from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.store import pins, registry, transaction
 
 if TYPE_CHECKING:
@@ -80,8 +80,9 @@ def reasons_to_keep(process: Process, root: Root, version: Version) -> list[Reas
 
 def uninstall(process: Process, root: Root, item: Installed) -> None:
     """Remove an install: gone at once, its files deleted in the background."""
-    transaction.remove(root, item.version)
-    rehash(process, root)
+    tidy(process, root)
+    with transaction.removal(root, item.version):
+        rehash(process, root)
     transaction.empty_trash(root)
 
 

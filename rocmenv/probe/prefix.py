@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _HEADERS = ("include/rocm-core/rocm_version.h", "include/rocm_version.h")
 _MACRO = re.compile(r"^#define\s+ROCM_VERSION_(MAJOR|MINOR|PATCH)\s+(\d+)", re.MULTILINE)
+_ARCH = "lib/x86_64-linux-gnu"
 _MARKERS = ("bin/hipcc", "bin/rocminfo", "lib/libamdhip64.so", "lib/libhsa-runtime64.so.1")
 
 
@@ -63,10 +64,8 @@ def find_version(path: str) -> Version | None:
 def find_layout(path: str) -> Layout:
     """Where bin, lib, the compiler and its parts lie in a prefix."""
     llvm = _first_dir(path, ("lib/llvm", "llvm"))
-    if llvm is None:
-        numbered = _numbered_llvm(path)
-        if numbered is not None:
-            return _distro(path, numbered)
+    if _is_distro(path) or (llvm is None and _numbered_llvm(path) is not None):
+        return _distro(path)
     bins = ["bin"] + ([f"{llvm}/bin"] if llvm and _is_dir(path, f"{llvm}/bin") else [])
     compiler = f"{llvm}/bin/clang++"
     return Layout(
@@ -97,43 +96,55 @@ def _device_libs(path: str) -> str | None:
     return _first_dir(path, ("lib/llvm/amdgcn/bitcode",))
 
 
-def _distro(path: str, llvm: str) -> Layout:
-    """A distribution's tree: library folders by architecture, a numbered LLVM, no run paths."""
-    arch = [d for d in ("lib/x86_64-linux-gnu", "lib64", "lib") if _is_dir(path, d)]
-    hip = next((d for d in arch if _holds(path, d, "libamdhip64.so")), None)
-    number = llvm.rpartition("-")[2]
-    clang = f"{llvm}/bin/clang++"
-    device = _first_dir(
-        path,
-        (
-            f"{llvm}/lib/clang/{number}/amdgcn/bitcode",
-            f"{llvm}/lib/clang/{number}.0.6/amdgcn/bitcode",
-            *(f"{d}/amdgcn/bitcode" for d in arch),
-            "amdgcn/bitcode",
-        ),
-    )
-    cmake = [""]
+def _is_distro(path: str) -> bool:
+    """Whether the HIP runtime lies in the architecture's own folder, as no tree of AMD's has it."""
+    return _is_dir(path, _ARCH) and _holds(path, _ARCH, "libamdhip64.so")
+
+
+def _distro(path: str) -> Layout:
+    """A distribution's tree: library folders by architecture, a numbered LLVM, no run paths.
+
+    A prefix without a compiler (only the runtime) has none of the compiler's places.
+    """
+    llvm = _numbered_llvm(path)
+    arch = [d for d in (_ARCH, "lib64", "lib") if _is_dir(path, d)]
+    bins = ["bin"] + ([f"{llvm}/bin"] if llvm else [])
+    compiler = f"{llvm}/bin/clang++"
     return Layout(
         kind=Kind.DISTRO,
-        bins=tuple(_dirs(path, ("bin", f"{llvm}/bin"))),
-        libs=tuple(_libs(path, (*arch, f"{llvm}/lib"))),
-        cmake=tuple(cmake),
+        bins=tuple(_dirs(path, bins)),
+        libs=tuple(_libs(path, [*arch, *([f"{llvm}/lib"] if llvm else [])])),
         pkgconfig=tuple(_dirs(path, (*(f"{d}/pkgconfig" for d in arch), "share/pkgconfig"))),
         man=tuple(_dirs(path, ("share/man",))),
-        device_libs=device,
-        hip_clang=_first_dir(path, (f"{llvm}/bin",)),
-        hip_lib=hip,
-        hipcxx=clang if _is_file(path, clang) else None,
+        device_libs=_distro_device_libs(path, llvm, arch),
+        hip_clang=f"{llvm}/bin" if llvm else None,
+        hip_lib=next((d for d in arch if _holds(path, d, "libamdhip64.so")), None),
+        hipcxx=compiler if _is_file(path, compiler) else None,
+        icd=_first_dir(path, ("etc/OpenCL/vendors",)),
     )
+
+
+def _distro_device_libs(path: str, llvm: str | None, arch: list[str]) -> str | None:
+    # With the compiler's own files since LLVM 17, in a folder with its full version before.
+    resources = f"{llvm}/lib/clang"
+    versions = _names(path, resources) if llvm else []
+    folders = [f"{resources}/{name}" for name in sorted(versions)]
+    return _first_dir(path, [f"{d}/amdgcn/bitcode" for d in (*folders, *arch)])
 
 
 def _numbered_llvm(path: str) -> str | None:
+    """The newest `lib/llvm-N` with programs; one with the compiler comes before one without."""
+    found = [n for n in _names(path, "lib") if re.fullmatch(r"llvm-\d+", n)]
+    usable = [n for n in found if _is_dir(path, f"lib/{n}/bin")]
+    with_clang = [n for n in usable if _is_file(path, f"lib/{n}/bin/clang++")] or usable
+    return f"lib/{max(with_clang, key=lambda n: int(n[5:]))}" if with_clang else None
+
+
+def _names(path: str, folder: str) -> list[str]:
     try:
-        names = os.listdir(os.path.join(path, "lib"))
+        return os.listdir(os.path.join(path, folder))
     except OSError:
-        return None
-    found = [n for n in names if re.fullmatch(r"llvm-\d+", n) and _is_dir(path, f"lib/{n}/bin")]
-    return f"lib/{max(found, key=lambda n: int(n[5:]))}" if found else None
+        return []
 
 
 def _libs(path: str, folders: Iterable[str]) -> Iterable[str]:

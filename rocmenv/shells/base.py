@@ -30,11 +30,15 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What `rocmenv init` prints: the root, the launcher's words, and the script's parts."""
+    """A script with what to fill into it: the root, the launcher's words, and other scripts.
+
+    `parts` are texts by the name of their placeholder: `WANTED` stands for the line
+    `# @WANTED@`.
+    """
 
     root: str
     launcher: tuple[str, ...]
-    common: str
+    parts: Mapping[str, str]
     script: str
 
 

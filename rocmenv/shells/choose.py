@@ -16,8 +16,6 @@ SHELLS: dict[str, Shell] = {
     **{name: PosixShell(name) for name in ("bash", "zsh", "sh", "dash", "ksh", "mksh", "ash")},
     "fish": FishShell(),
 }
-RENDERED = (PosixShell("sh"), SHELLS["fish"])
-"""The shells whose form of an activation is kept ready: one for each file ending."""
 
 
 def shell_named(name: str) -> Shell:

@@ -65,7 +65,7 @@ class FishShell:
         """The functions with the root and launcher filled in."""
         return (
             setup.script.replace("@LAUNCHER@", " ".join(map(self.quote, setup.launcher)))
-            .replace("@LISTS@", " ".join(sorted(PATH_LISTS)))
+            .replace("@NAMES@", " ".join(sorted(PATH_LISTS)))
             .replace("@ROOT@", self.quote(setup.root))
         )
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from rocmenv.shells.base import Activation, Setup
 
+_MAY_HOLD_OTHERS = (Role.LIST, Role.LIST_IF_SET, Role.DROP)
 _PLAIN = re.compile(r"[A-Za-z0-9_./+:=@%^-]+", re.ASCII)
-_CALLS = {Role.LIST: "_rocmenv_put", Role.LIST_IF_SET: "_rocmenv_put_if_set"}
 
 
 def quote(text: str) -> str:
@@ -73,6 +73,37 @@ class PosixShell:
             )
         )
 
+    def launch(self, activation: Activation) -> str:
+        """A file for the shim: the whole environment, as straight as it can be.
+
+        One test tells whether any list has an entry of another ROCm, or a variable names
+        one; only then the functions of `activation` are read and called.
+        """
+        home = f'"$_rocmenv_r"/versions/{quote(activation.version)}'
+        prefix = home if activation.prefix is None else quote(activation.prefix)
+        bins = next(step for step in activation.steps if step.name == "PATH").places
+        looked_at = [s.name for s in activation.steps if s.role in _MAY_HOLD_OTHERS]
+        others = "".join(f"${{{name}-}}:" for name in looked_at)
+        lines = (
+            f"# What a shim takes on for {activation.version}, rendered by `rocmenv rehash`.",
+            f"_rocmenv_p={prefix}",
+            f"if [ -f {home}/.rocmenv/receipt.json ]; then",
+            f"_rocmenv_v={quote(activation.version)}",
+            f"_rocmenv_in {' '.join(map(_place, bins))}",
+            f'case "${{ROCM_PATH:+|}}${{HIP_PATH:+|}}:{others}" in',
+            f"'|'* | {' | '.join(_others(activation, named=False))})",
+            '. "$_rocmenv_r"/shims/.lists',
+            f'. "$_rocmenv_r"/activations/{quote(activation.version)}.sh',
+            ";;",
+            "*)",
+            "unset " + " ".join(s.name for s in activation.steps if _is_cleared(s)),
+            "export " + " ".join(word for step in activation.steps if (word := _assignment(step))),
+            *(line for step in activation.steps if (line := _assignment_if_set(step))),
+            "esac",
+            "fi",
+        )
+        return "".join(f"{line}\n" for line in lines)
+
     def setup(self, setup: Setup) -> str:
         """The shared functions with the root and launcher filled in, then the tail."""
         return fill(setup.script, setup)
@@ -80,12 +111,12 @@ class PosixShell:
 
 def fill(script: str, setup: Setup) -> str:
     """`script` with its placeholders filled: a line or a word each, quoted once, here."""
-    common = setup.common.rstrip("\n")
+    for name, text in setup.parts.items():
+        script = script.replace(f"# @{name}@", text.rstrip("\n"))
     return (
-        script.replace("# @COMMON@", common)
-        .replace("@LAUNCHER@", " ".join(map(quote, setup.launcher)))
+        script.replace("@LAUNCHER@", " ".join(map(quote, setup.launcher)))
         .replace("@PROGRAM@", quote(setup.launcher[0]))
-        .replace("@LISTS@", " | ".join(sorted(PATH_LISTS)))
+        .replace("@NAMES@", " | ".join(sorted(PATH_LISTS)))
         .replace("@ROOT@", quote(setup.root))
     )
 
@@ -100,22 +131,58 @@ def _place(place: str) -> str:
 
 
 def _call(step: Step) -> str:
+    """One step; lists and others that are mostly unset cost a test when they are."""
     if step.role is Role.DROP:
-        return f"_rocmenv_drop {step.name}"
-    if step.role in _CALLS:
+        return f'[ -z "${{{step.name}-}}" ] || _rocmenv_drop {step.name} "${step.name}"'
+    if step.role in (Role.LIST, Role.LIST_IF_SET):
         entries = ":".join(map(_place, step.places)) or "''"
-        return f"{_CALLS[step.role]} {step.name} {entries}"
+        call = f'_rocmenv_put {step.name} {entries} "${{{step.name}-}}"'
+        always = step.places and step.role is Role.LIST
+        return call if always else f'[ -z "${{{step.name}-}}" ] || {call}'
     value = _place(step.places[0]) if step.places else quote(step.text or "")
     return f"_rocmenv_set {step.name} {value}"
 
 
 def _owns(activation: Activation) -> str:
-    own = ['"$_rocmenv_r"/versions/*']
-    for prefix in ('"$_rocmenv_p"', '"$_rocmenv_o"', '"$_rocmenv_h"'):
-        own += [prefix, f"{prefix}/*"]
-    for text in activation.linked:
-        own += [quote(text), f"{quote(text)}/*"]
-    for folder in activation.search:
-        rocm = quote(f"{folder}/rocm")
-        own += [rocm, f"{rocm}/*", f"{quote(f'{folder}/rocm-')}[0-9]*"]
-    return f"_rocmenv_owns() {{ case $1 in {' | '.join(own)}) return 0 ;; esac; return 1; }}"
+    """Two functions: whether an entry belongs to a ROCm, and whether any of `:a:b:` does."""
+    starts, whole = _places_of_others(activation, named=True)
+    one = [*starts, *(f"{path} | {path}/*" for path in whole)]
+    some = _others(activation, named=True)
+    return (
+        f"_rocmenv_owns() {{ case $1 in {' | '.join(one)}) return 0 ;; esac; return 1; }}\n"
+        f"_rocmenv_any() {{ case $1 in {' | '.join(some)}) return 0 ;; esac; return 1; }}"
+    )
+
+
+def _places_of_others(activation: Activation, *, named: bool) -> tuple[list[str], list[str]]:
+    """Patterns of paths: beginnings, and prefixes that count with all below them."""
+    whole = ['"$_rocmenv_p"', *map(quote, activation.linked)]
+    whole += ['"$_rocmenv_o"', '"$_rocmenv_h"'] if named else []
+    whole += [quote(f"{folder}/rocm") for folder in activation.search]
+    starts = ['"$_rocmenv_r"/versions/*']
+    starts += [f"{quote(f'{folder}/rocm-')}[0-9]*" for folder in activation.search]
+    return starts, whole
+
+
+def _others(activation: Activation, *, named: bool) -> list[str]:
+    """Patterns of a framed list, `:a:b:`, that has an entry of some ROCm."""
+    starts, whole = _places_of_others(activation, named=named)
+    return [f"*:{s}" for s in starts] + [f"*:{path}:* | *:{path}/*" for path in whole]
+
+
+def _assignment(step: Step) -> str:
+    """The assignment of one step where no list has an entry of another ROCm, if there is one."""
+    if _is_cleared(step) or step.role in (Role.DROP, Role.LIST_IF_SET):
+        return ""
+    if step.role is Role.LIST:
+        entries = ":".join(map(_place, step.places))
+        return f'{step.name}={entries}"${{{step.name}:+:${step.name}}}"' if entries else ""
+    value = _place(step.places[0]) if step.places else quote(step.text or "")
+    return f"{step.name}={value}"
+
+
+def _assignment_if_set(step: Step) -> str:
+    if step.role is not Role.LIST_IF_SET or not step.places:
+        return ""
+    entries = ":".join(map(_place, step.places))
+    return f'[ -z "${{{step.name}-}}" ] || export {step.name}={entries}":${step.name}"'

@@ -22,6 +22,7 @@ from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
 from rocmenv.sources.base import Built, Part, Request, Work
 from rocmenv.sources.relocate import finish_legacy, relocate
+from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +86,7 @@ class LegacyPlan:
     prefix: str
     notes: tuple[str, ...]
     host: tuple[str, ...]
+    remembered: Remembered
     channel: str = "legacy"
 
     @property
@@ -110,6 +112,7 @@ class LegacyPlan:
 
     def build(self, work: Work) -> Built:
         """Fetch, verify and unpack all packages, and make them fit their new place."""
+        self.remembered.keep()
         tree = Tree(work.tree, own_prefix=(self.prefix,), cancel=work.downloads.cancel)
         jobs = [
             Job(self.repository.artifact(p), p.name, _mapping(self.prefix))
@@ -142,7 +145,8 @@ def plan(
 ) -> LegacyPlan:
     """The plan to install `release` as `version`. Reads the index; changes nothing."""
     channel = data.channels["legacy"]
-    repository = _open(data, channel, release, request, downloads)
+    remembered = Remembered(downloads)
+    repository = _open(data, channel, release, request, remembered)
     architecture = debian_architecture()
     host = read_host(Path(STATUS))
     index = repository.index
@@ -161,6 +165,7 @@ def plan(
         prefix=channel.prefix.format(xyz=release.xyz),
         notes=repository.notes,
         host=tuple(dict.fromkeys(unmet.need for unmet in closure.unmet if unmet.is_known)),
+        remembered=remembered,
     )
 
 
@@ -200,28 +205,30 @@ def _by_number(release: Version) -> tuple[str, ...]:
 
 
 def _open(
-    data: Catalog, channel: Channel, release: Version, request: Request, downloads: Downloads
+    data: Catalog, channel: Channel, release: Version, request: Request, downloads: Remembered
 ) -> LoadedRepository:
     mirror = (request.mirror or channel.mirror).rstrip("/")
     base = channel.base.format(mirror=mirror, dir=folder(release))
     keyring = _keyring(request.keyring or channel.key.format(mirror=mirror), downloads)
     fingerprints = frozenset({request.fingerprint or channel.fingerprint})
     names = [request.suite] if request.suite else suites(data, release, glibc())
+    absent = NotThereError(base)
     for name in names:
         repository = Repository(
             base, name, (channel.component,), channel.architecture, keyring, fingerprints
         )
         try:
             return repository.load(downloads)
-        except NotThereError:
-            continue
+        except NotThereError as error:
+            absent = error
+    downloads.refuse_if_offline(absent)
     msg = f"{base} has no suite {' or '.join(f'`{n}`' for n in names)} for release {release}"
     raise RepositoryError(
         msg, hint="`rocmenv install --list --online` shows what the server has; `--suite` picks one"
     )
 
 
-def _keyring(place: str, downloads: Downloads) -> bytes:
+def _keyring(place: str, downloads: Remembered) -> bytes:
     try:
         if "://" in place:
             return downloads.read(place, limit=1 << 20)
@@ -230,6 +237,7 @@ def _keyring(place: str, downloads: Downloads) -> bytes:
         msg = f"the keyring {place} cannot be read ({error.strerror})"
         raise SignatureError(msg, hint="name the file with the keys: `--keyring FILE`") from error
     except NotThereError as error:
+        downloads.refuse_if_offline(error)
         msg = f"the signing key {place} is not there, so nothing can be verified"
         raise SignatureError(msg, hint="name a copy of the key: `--keyring FILE`") from error
 

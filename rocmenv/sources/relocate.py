@@ -23,6 +23,8 @@ _PIECE = 1 << 20
 # No file of the kernel's own starts a program through a longer first line.
 _LONGEST_SHEBANG = 127
 _LLVM = ("lib/llvm/bin", "llvm/bin")
+# What CMake reads as more than itself, in and out of quotes (cmake-language(7)).
+_CMAKE_SPECIAL = re.compile(rb"[\\ \"#$()]")
 # Source: the post-install scripts of rocm-llvm and rocm-core in AMD's packages.
 _COMPILER_LINKS = (
     "amdclang",
@@ -99,7 +101,7 @@ def _replacement(path: str, new: str) -> bytes:
         depth = path.count("/")
         return "/".join(["${pcfiledir}", *[".."] * depth]).encode()
     if path.endswith(".cmake"):
-        return os.fsencode(new.replace("\\", "\\\\").replace(" ", "\\ "))
+        return _CMAKE_SPECIAL.sub(rb"\\\g<0>", os.fsencode(new))
     return os.fsencode(new)
 
 
@@ -153,7 +155,7 @@ def _opencl(tree: Path, prefix: str, packed: int) -> Iterable[str]:
         return
     vendors.mkdir(parents=True, exist_ok=True)
     name = f"amdocl64_{packed}.icd"
-    (vendors / name).write_text(f"{prefix}/{driver}/libamdocl64.so\n", encoding="utf-8")
+    (vendors / name).write_bytes(os.fsencode(f"{prefix}/{driver}/libamdocl64.so\n"))
     yield f"etc/OpenCL/vendors/{name}"
 
 

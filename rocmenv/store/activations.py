@@ -1,6 +1,7 @@
 """Rendered activations: what hooks and shims read in place of starting a process.
 
-For each installed version `VERSION.sh` and `VERSION.fish`; for each other word that a pin
+For each installed version `VERSION.sh` and `VERSION.fish` for the hooks, `VERSION.shim` for
+the shim; for each other word that a pin
 may hold and that names one of them (`6`, `6.3`, `latest`, an alias) a link to that file.
 """
 
@@ -13,7 +14,8 @@ from rocmenv.env.activation import steps
 from rocmenv.errors import InvalidVersionError
 from rocmenv.model.version import LATEST, SYSTEM, Spec, choose
 from rocmenv.shells.base import Activation
-from rocmenv.shells.choose import RENDERED
+from rocmenv.shells.fish import FishShell
+from rocmenv.shells.posix import PosixShell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from rocmenv.model.version import Version
     from rocmenv.store.paths import Root
     from rocmenv.store.registry import Installed
+
+POSIX = PosixShell("sh")
+FISH = FishShell()
+SUFFIXES = ("sh", "shim", "fish")
 
 
 def names(versions: Sequence[Version], aliases: Mapping[str, str]) -> dict[str, Version]:
@@ -58,16 +64,25 @@ def render(
         activation = Activation(
             str(version), steps(item.receipt.layout), item.receipt.prefix, linked, tuple(search)
         )
-        for shell in RENDERED:
-            wanted[f"{version}.{shell.suffix}"] = ("text", shell.activation(activation))
+        for suffix, text in _texts(activation).items():
+            wanted[f"{version}.{suffix}"] = ("text", text)
     for word, version in names(list(installed), aliases).items():
-        for shell in RENDERED:
-            wanted[f"{word}.{shell.suffix}"] = ("link", f"{version}.{shell.suffix}")
+        for suffix in SUFFIXES:
+            wanted[f"{word}.{suffix}"] = ("link", f"{version}.{suffix}")
     for name, (kind, content) in wanted.items():
         _put(str(root.activations / name), kind, content)
     for name in os.listdir(root.activations):
         if name not in wanted:
             os.unlink(root.activations / name)
+
+
+def _texts(activation: Activation) -> dict[str, str]:
+    texts = (
+        POSIX.activation(activation),
+        POSIX.launch(activation),
+        FISH.activation(activation),
+    )
+    return dict(zip(SUFFIXES, texts, strict=True))
 
 
 def _put(path: str, kind: str, content: str) -> None:

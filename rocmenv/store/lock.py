@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from rocmenv.errors import LockedError, RootError
+from rocmenv.errors import LockedError, RocmenvError, RootError, SpaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,12 +64,26 @@ def ready_to_write(root: Root) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise not_writable(root, str(folder), error) from error
-    if not os.access(root.path, os.W_OK | os.X_OK):
-        raise not_writable(root, str(root.path), PermissionError(13, "Permission denied"))
+    must_be_writable(root)
 
 
-def not_writable(root: Root, path: str, error: OSError) -> RootError:
+def must_be_writable(root: Root) -> None:
+    """`RootError` when the root, or the folder that it would be made in, cannot be written to.
+
+    Makes nothing.
+    """
+    place = root.path
+    while not os.path.lexists(place):
+        place = place.parent
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise not_writable(root, str(place), PermissionError(13, "Permission denied"))
+
+
+def not_writable(root: Root, path: str, error: OSError) -> RocmenvError:
     """The refusal for a root that other people look after, or that is full or read-only."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        msg = f"there is no space left for {path}"
+        return SpaceError(msg, hint="make room, or name a root elsewhere: `export ROCM_ROOT=DIR`")
     msg = f"{path} cannot be written ({error.strerror}); the root is {root.path} ({root.origin})"
     return RootError(msg, hint="name a root of your own: `export ROCM_ROOT=$HOME/rocm`")
 

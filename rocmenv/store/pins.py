@@ -41,7 +41,7 @@ def nearest(folder: str) -> tuple[str, Spec] | None:
 def write(path: Path, spec: Spec) -> None:
     """Put `spec` into the version file at `path`, keeping its comments if it has some."""
     try:
-        old = path.read_text(encoding="utf-8") if path.is_file() else ""
+        old = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
     except (OSError, UnicodeDecodeError):
         old = ""
     comments = [line for line in old.splitlines() if line.lstrip().startswith("#")]

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import InvalidVersionError, StoreError
+from rocmenv.errors import InvalidVersionError, StoreError, visible
 from rocmenv.model.receipt import Receipt
 from rocmenv.model.version import Version
 
@@ -50,7 +50,11 @@ def load(root: Root) -> Listing:
     for name in _names(root):
         path = str(root.versions / name)
         try:
-            found.append(find(root, Version.parse(name)))
+            version = Version.parse(name)
+            if str(version) != name:
+                msg = f"the folder of {version} is called {version}"
+                raise StoreError(msg)
+            found.append(find(root, version))
         except (InvalidVersionError, StoreError) as error:
             broken.append(Broken(path, error.message))
     found.sort(key=lambda item: item.version)
@@ -78,7 +82,7 @@ def find(root: Root, version: Version) -> Installed:
     path = root.receipt(version)
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         msg = f"{root.version(version)} has no receipt, so it is not an install"
         raise StoreError(msg, hint=f"remove it: `rm -r {root.version(version)}`") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -88,7 +92,10 @@ def find(root: Root, version: Version) -> Installed:
     if receipt.version != version:
         msg = f"{path} is the receipt of {receipt.version}"
         raise StoreError(msg)
-    prefix = receipt.prefix or str(root.version(version))
+    prefix = str(root.version(version)) if receipt.prefix is None else str(receipt.prefix)
+    if not os.path.isabs(prefix):
+        msg = f"{path} links to {visible(prefix)}, which is not an absolute path"
+        raise StoreError(msg)
     if not os.path.isdir(prefix):
         msg = f"{prefix}, which {version} is linked to, is gone"
         raise StoreError(msg, hint=f"run `rocmenv unlink {version}`")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rocmenv.store.registry import Installed
 
 TEMPLATE = ".shim"
+LISTS = ".lists"
 MARK = b"# The shim of rocmenv:"
 
 # A shim of one of these would stand in front of the system's own program for everything
@@ -56,7 +57,9 @@ def rehash(root: Root, launcher: tuple[str, ...], installed: Iterable[Installed]
     its real path ends in its own name: some build tools look at that.
     """
     wanted = set().union(*map(commands, installed))
-    left_out = sorted(name for name in wanted if _RESERVED.fullmatch(name) or name == TEMPLATE)
+    left_out = sorted(
+        name for name in wanted if _RESERVED.fullmatch(name) or name in (TEMPLATE, LISTS)
+    )
     wanted.difference_update(left_out)
     _write_template(root, launcher)
     template = os.stat(root.shims / TEMPLATE)
@@ -64,7 +67,7 @@ def rehash(root: Root, launcher: tuple[str, ...], installed: Iterable[Installed]
     with os.scandir(root.shims) as entries:
         for entry in entries:
             present[entry.name] = entry.stat(follow_symlinks=False)
-    del present[TEMPLATE]
+    del present[TEMPLATE], present[LISTS]
     for name, stat in present.items():
         if name not in wanted and _is_ours(root, name):
             os.unlink(root.shims / name)
@@ -76,15 +79,17 @@ def rehash(root: Root, launcher: tuple[str, ...], installed: Iterable[Installed]
 
 
 def _write_template(root: Root, launcher: tuple[str, ...]) -> None:
-    setup = Setup(str(root.path), launcher, resources.shim_text("common.sh"), "")
-    data = fill(resources.shim_text("shim.sh"), setup).encode("utf-8", "surrogateescape")
-    path = root.shims / TEMPLATE
-    if path.is_file() and path.read_bytes() == data and os.access(path, os.X_OK):
-        return
-    temporary = root.shims / f"{TEMPLATE}.{os.getpid()}.tmp"
-    temporary.write_bytes(data)
-    temporary.chmod(0o755)
-    os.replace(temporary, path)
+    parts = {"WANTED": resources.shim_text("wanted.sh"), "LISTS": resources.shim_text("lists.sh")}
+    setup = Setup(str(root.path), launcher, parts, "")
+    for name, script, mode in ((LISTS, "shim.lists.sh", 0o644), (TEMPLATE, "shim.sh", 0o755)):
+        data = fill(resources.shim_text(script), setup).encode("utf-8", "surrogateescape")
+        path = root.shims / name
+        if path.is_file() and path.read_bytes() == data and path.stat().st_mode & 0o777 == mode:
+            continue
+        temporary = root.shims / f"{TEMPLATE}.{os.getpid()}.tmp"
+        temporary.write_bytes(data)
+        temporary.chmod(mode)
+        os.replace(temporary, path)
 
 
 def _link(root: Root, name: str) -> None:

@@ -1,16 +1,18 @@
 """Changes to the root that happen whole or not at all.
 
 An install is made in `staging/`, on the file system of `versions/`, and appears there by
-one rename; an uninstall is one rename into `trash/`. Each notes in `journal/` what it is
-about; whoever writes next clears away what a killed process left and makes the shims fit
-again. A note is left over when the lock of its version is free: locks die with their
-holder, so no clock and no process number has to be trusted.
+one rename; an uninstall is one rename into `trash/`. Each leaves a note in `journal/` until
+the shims fit again; whoever writes next clears away what a killed process left. A note is
+left over when the lock of its version is free: locks die with their holder, so no clock and
+no process number has to be trusted. A note is an empty file whose name says it all
+(`VERSION.TAG`, also the name of the folder in `staging/` or `trash/`), so that it is there
+in one step.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
+import errno
 import os
 import shutil
 import subprocess
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from rocmenv.errors import RocmenvError
     from rocmenv.model.receipt import Receipt
     from rocmenv.model.version import Version
     from rocmenv.store.paths import Root
@@ -59,83 +62,113 @@ class Stage:
         _sync(self.tree)
         target = self.root.version(self.version)
         with locked(self.root, WRITERS, f"install {self.version}"):
-            old = self.root.trash / f"{self.version}.{uuid.uuid4().hex[:12]}"
-            if os.path.lexists(target):
-                os.rename(target, old)
             try:
-                os.rename(self.tree, target)
+                self._put_in_place(target)
             except OSError as error:
-                if os.path.lexists(old):
-                    os.rename(old, target)
                 msg = f"{target} cannot be put in place ({error.strerror})"
                 raise StoreError(msg) from error
+            self.committed = True
             _sync_folder(self.root.versions)
-        self.committed = True
+
+    def _put_in_place(self, target: Path) -> None:
+        old = self.root.trash / self.folder.name
+        if not os.path.lexists(target):
+            os.rename(self.tree, target)
+        elif _exchange(self.tree, target):
+            os.rename(self.tree, old)
+        else:
+            os.rename(target, old)
+            try:
+                os.rename(self.tree, target)
+            except BaseException:
+                os.rename(old, target)
+                raise
 
 
 @contextmanager
 def staging(root: Root, version: Version) -> Iterator[Stage]:
     """A stage for `version`, which no other process installs meanwhile.
 
-    Without a commit, also on an interrupt, everything staged is removed. Raises
-    `LockedError` at once when another process is installing the version.
+    Without a commit, also on an interrupt, everything staged is removed. After one, the
+    note goes when the block ends well: what follows a commit there is done again by the
+    next writer otherwise. Raises `LockedError` at once when another process is installing
+    the version.
     """
-    with locked(root, _name(version), f"install {version}", wait=0):
-        tag = uuid.uuid4().hex[:12]
-        stage = Stage(root, version, root.staging / f"{version}.{tag}")
-        note = root.journal / f"{tag}.json"
+    with locked(root, str(version), f"install {version}", wait=0):
+        name = f"{version}.{uuid.uuid4().hex[:12]}"
+        stage = Stage(root, version, root.staging / name)
+        note = root.journal / name
+        ended = False
         try:
+            # The note first: a folder in `staging/` without one is nobody's.
+            note.touch()
             stage.tree.mkdir(parents=True)
-            note.write_text(
-                json.dumps(
-                    {"what": "install", "version": str(version), "staging": stage.folder.name}
-                ),
-                encoding="utf-8",
-            )
             yield stage
+            ended = True
         except OSError as error:
-            if error.filename is None or not str(error.filename).startswith(str(root.path)):
+            refusal = _refusal(root, error)
+            if refusal is None:
                 raise
-            raise not_writable(root, str(error.filename), error) from error
+            raise refusal from error
         finally:
             shutil.rmtree(stage.folder, ignore_errors=True)
-            note.unlink(missing_ok=True)
+            if ended or not stage.committed:
+                note.unlink(missing_ok=True)
 
 
-def remove(root: Root, version: Version) -> None:
-    """Take a version out of `versions/` by one rename; its files go in the background."""
-    with (
-        locked(root, _name(version), f"uninstall {version}", wait=0),
-        locked(root, WRITERS, f"uninstall {version}"),
-    ):
-        target = root.trash / f"{version}.{uuid.uuid4().hex[:12]}"
-        try:
-            os.rename(root.version(version), target)
-        except OSError as error:
-            raise not_writable(root, str(root.version(version)), error) from error
+@contextmanager
+def removal(root: Root, version: Version) -> Iterator[None]:
+    """Take a version out of `versions/` by one rename; the block makes the shims fit.
+
+    The files are in the trash afterwards (`empty_trash`). A block that ends early leaves
+    its note, and the next writer does it again.
+    """
+    with locked(root, str(version), f"uninstall {version}", wait=0):
+        name = f"{version}.{uuid.uuid4().hex[:12]}"
+        note = root.journal / name
+        target = root.version(version)
+        with locked(root, WRITERS, f"uninstall {version}"):
+            try:
+                note.touch()
+                os.rename(target, root.trash / name)
+            except OSError as error:
+                note.unlink(missing_ok=True)
+                raise not_writable(root, str(target), error) from error
+        yield
+        note.unlink(missing_ok=True)
 
 
 def recover(root: Root) -> list[str]:
-    """Clear away what interrupted processes left; the versions whose install had stopped.
+    """Clear away what interrupted processes left; the versions whose change had stopped.
 
-    Called by writers with no lock held.
+    Called by writers with no lock held. When something had stopped, the shims may not fit.
     """
     stopped = []
-    for note in sorted(root.journal.glob("*.json")):
-        version, staged = _noted(note)
+    for note in sorted(root.journal.iterdir()):
+        version = note.name.rpartition(".")[0] or "unnamed"
         try:
             with locked(root, version, "clearing up", wait=0):
-                if staged:
-                    shutil.rmtree(root.staging / staged, ignore_errors=True)
-                note.unlink(missing_ok=True)
-                stopped.append(version)
+                if note.exists():
+                    _put_back(root, version, note.name)
+                    shutil.rmtree(root.staging / note.name, ignore_errors=True)
+                    note.unlink(missing_ok=True)
+                    stopped.append(version)
         except LockedError:
             continue
-    noted = {_noted(note)[1] for note in root.journal.glob("*.json")}
-    for folder in root.staging.iterdir():
-        if folder.name not in noted:
-            shutil.rmtree(folder, ignore_errors=True)
+    # In this order: whoever stages a folder has noted it before.
+    present = [folder.name for folder in root.staging.iterdir()]
+    noted = {note.name for note in root.journal.iterdir()}
+    for name in present:
+        if name not in noted:
+            shutil.rmtree(root.staging / name, ignore_errors=True)
     return stopped
+
+
+def _put_back(root: Root, version: str, name: str) -> None:
+    """Undo a replacement that stopped between its two renames: the old install returns."""
+    if not os.path.lexists(root.versions / version) and (root.staging / name).is_dir():
+        with suppress(FileNotFoundError):
+            os.rename(root.trash / name, root.versions / version)
 
 
 def empty_trash(root: Root) -> None:
@@ -143,30 +176,39 @@ def empty_trash(root: Root) -> None:
     if not any(root.trash.iterdir()):
         return
     code = (
-        "import shutil,sys,os\nfor n in os.listdir(sys.argv[1]): "
-        "shutil.rmtree(os.path.join(sys.argv[1], n), ignore_errors=True)"
+        "import shutil,sys,os\nfor n in os.listdir(sys.argv[1]):\n"
+        " p = os.path.join(sys.argv[1], n)\n"
+        " real = os.path.isdir(p) and not os.path.islink(p)\n"
+        " shutil.rmtree(p, ignore_errors=True) if real else os.unlink(p)"
     )
     with suppress(OSError):
-        subprocess.Popen(  # the child outlives us on purpose
-            [sys.executable, "-I", "-S", "-c", code, str(root.trash)],
+        # By way of a shell, so that the child outlives us and is no zombie of a longer run.
+        subprocess.run(
+            ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-I", "-S", "-c", code, root.trash],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            check=False,
         )
 
 
-def _name(version: Version) -> str:
-    return str(version)
+def _refusal(root: Root, error: OSError) -> RocmenvError | None:
+    """An error of the file system in words, where it is about the root."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return not_writable(root, str(root.path), error)
+    if str(error.filename).startswith(f"{root.path}/"):
+        return not_writable(root, str(error.filename), error)
+    return None
 
 
-def _noted(note: Path) -> tuple[str, str]:
-    try:
-        value = json.loads(note.read_text(encoding="utf-8"))
-        name = str(value["staging"])
-        return str(value["version"]), "" if "/" in name or name.startswith(".") else name
-    except (OSError, ValueError, KeyError, TypeError):
-        return "unreadable", ""
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two paths change places in one step; False where the system has no such step."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "renameat2"):
+        return False
+    here, both = -100, 2  # AT_FDCWD, RENAME_EXCHANGE (linux/fs.h)
+    return bool(libc.renameat2(here, os.fsencode(one), here, os.fsencode(other), both) == 0)
 
 
 def _sync(tree: Path) -> None:

@@ -86,7 +86,7 @@ class RealShell:
         )
         dumps = []
         if dump.read_bytes():
-            dumps = [_parse(part) for part in dump.read_bytes().split(b"\0\0")[:-1]]
+            dumps = [parse(part) for part in dump.read_bytes().split(b"\0\0")[:-1]]
         dump.unlink()
         return Ran(
             done.returncode,
@@ -103,7 +103,8 @@ class RealShell:
         return f"source '{path}'" if self.is_fish else f". '{path}'"
 
 
-def _parse(dump: bytes) -> dict[str, str]:
+def parse(dump: bytes) -> dict[str, str]:
+    """The variables in the output of `env -0`, without those that shells set for themselves."""
     pairs = (item.partition(b"=") for item in dump.split(b"\0") if item)
     decoded = ((os.fsdecode(name), os.fsdecode(value)) for name, _, value in pairs)
     return {name: value for name, value in decoded if name not in OWN}

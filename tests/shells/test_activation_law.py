@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,12 @@ from rocmenv.env.activation import RECORD, leave
 from rocmenv.env.diff import EnvDiff, patched
 from rocmenv.env.family import PATH_LISTS
 from rocmenv.model.version import Version
-from rocmenv.ops.activate import switch_to
+from rocmenv.ops.activate import launch, switch_to
+from rocmenv.ops.current import selected
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.builders import process, root_with
-from tests.shells.harness import RealShell
+from tests.shells.harness import RealShell, parse
 from tests.strategies import environments, path_list
 
 LAW = settings(
@@ -28,7 +30,11 @@ LAW = settings(
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Root:
-    return root_with(tmp_path_factory.mktemp("law"), "6.3.0", "6.4.1")
+    root = root_with(tmp_path_factory.mktemp("law"), "6.3.0", "6.4.1", tools=("hipcc", "env-of"))
+    program = root.versions / "6.3.0/bin/env-of"
+    program.unlink()
+    program.symlink_to("/usr/bin/env")
+    return root
 
 
 def as_seen_by(shell: RealShell, environ: dict[str, str]) -> dict[str, str]:
@@ -130,3 +136,39 @@ def without(dump: dict[str, str]) -> dict[str, str]:
         changes = tuple(sorted(diff.changes, key=lambda c: c.name))
         out[RECORD] = EnvDiff(diff.version, changes).encode()
     return out
+
+
+@LAW
+@given(environments())
+def test_the_shim_gives_its_program_the_same(
+    root: Root, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    environ = prepared(root, environ)
+    done = subprocess.run(
+        [root.shims / "env-of", "-0"],
+        env={**environ, "ROCMENV_VERSION": "6.3"},
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )
+    got = parse(done.stdout)
+    want = expected(root, environ, "6.3.0")
+    del want[RECORD]
+    assert got == {
+        **want,
+        "ROCMENV_VERSION": "6.3.0",
+        "ROCMENV_SHIMS": ":6.3.0/env-of:",
+    }
+
+
+@LAW
+@given(environments())
+def test_exec_gives_its_program_the_same(root: Root, environ: dict[str, str]) -> None:
+    environ = prepared(root, environ)
+    run = process(root.path, environ)
+    selection = selected(run, root, "6.3")
+    ready = launch(run, root, selection, "env-of", shim=False)
+    want = expected(root, run.environ, "6.3.0")
+    del want[RECORD]
+    assert ready.environ == {**want, "ROCMENV_VERSION": "6.3.0"}
+    assert ready.program == str(root.versions / "6.3.0/bin/env-of")

@@ -194,7 +194,7 @@ def test_a_child_shell_continues_and_can_leave(
 def test_a_login_shell_that_resets_path_is_mended(
     shell: RealShell, root: Root, projects: Path
 ) -> None:
-    """tmux starts login shells, and /etc/profile gives PATH a new value below an old record."""
+    """Tmux starts login shells, and /etc/profile gives PATH a new value below an old record."""
     first = shell.run(f"{shell.setup(root)}\nDUMP", clean_environ(root), projects / "old")
     reset = {**first.dumps[0], "PATH": "/usr/local/bin:/usr/bin:/bin"}
     child = shell.run(

@@ -25,7 +25,9 @@ SAMPLES: dict[str, str | None] = {
         ),
         GOOD,
     ),
-    **dict.fromkeys(("empty", "blank-lines-only", "comments-only", "is-a-directory", "system"), "system"),
+    **dict.fromkeys(
+        ("empty", "blank-lines-only", "comments-only", "is-a-directory", "system"), "system"
+    ),
     **dict.fromkeys(
         (
             "traversal", "absolute", "shell-meta", "nul-inside", "very-long-line", "rc", "nightly",

@@ -42,7 +42,7 @@ def get(ctx: Context, key: str) -> None:
     settings = Settings(ctx.process, ctx.root)
     name = key.removeprefix("aliases.")
     if name != key:
-        say(settings.aliases().get(name, ""))
+        say(settings.alias(name))
     else:
         say(_shown(settings[key]))
 

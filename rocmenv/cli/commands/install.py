@@ -15,9 +15,11 @@ from rocmenv.ops import install as ops
 from rocmenv.ops.plan import Wish, make_plan
 from rocmenv.settings import Settings
 from rocmenv.sources.base import Request
+from rocmenv.store.lock import must_be_writable
 
 if TYPE_CHECKING:
     from rocmenv.sources.base import Plan
+    from rocmenv.store.registry import Installed
 
 
 @click.command("install")
@@ -87,10 +89,12 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
             fingerprint=_text(given["fingerprint"]) or settings["legacy.fingerprint"],
         ),
     )
-    named = ops.already(ctx.root, wish)
-    if named is not None and not given["reinstall"] and not given["dry_run"]:
-        tell(f"rocmenv: {named.version} is installed already: {named.prefix}")
-        return
+    if not given["dry_run"]:
+        named = None if given["reinstall"] else ops.already(ctx.process, ctx.root, wish)
+        if named is not None:
+            _tell_done(named, given, "is installed already")
+            return
+        must_be_writable(ctx.root)
     plan = make_plan(ctx.process, wish, downloads, report)
     if given["dry_run"]:
         _show(plan, as_json=bool(given["as_json"]))
@@ -101,10 +105,14 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     )
     item = ops.install(ctx.process, ctx.root, plan, downloads, how, report)
     _tell_result(item.receipt.host, item.receipt.unrelocated, quiet=bool(given["quiet"]))
+    _tell_done(item, given, f"({amount(item.receipt.size)}) is installed")
+
+
+def _tell_done(item: Installed, given: dict[str, object], words: str) -> None:
     if given["as_json"]:
         say_json({"version": str(item.version), "prefix": item.prefix})
-    else:
-        tell(f"rocmenv: installed {item.version} in {item.prefix} ({amount(item.receipt.size)})")
+    elif not given["quiet"]:
+        tell(f"rocmenv: {item.version} {words}: {item.prefix}")
 
 
 def _tell_result(host: tuple[str, ...], unrelocated: tuple[str, ...], *, quiet: bool) -> None:

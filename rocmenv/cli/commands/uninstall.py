@@ -23,6 +23,7 @@ def command(ctx: Context, version: str, *, yes: bool) -> None:
             raise reasons[0].refusal(item.version)
         for reason in reasons:
             tell(f"rocmenv: {item.version} is {reason}")
-        click.confirm(f"Remove {item.version} all the same?", abort=True, err=True)
+        if not click.confirm(f"Remove {item.version} all the same?", err=True):
+            raise reasons[0].refusal(item.version)
     uninstall(ctx.process, ctx.root, item)
     tell(f"rocmenv: removed {item.version}")

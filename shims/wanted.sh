@@ -1,6 +1,5 @@
-# What the shim and the POSIX shells' hook share: which version is wanted here, and how a list
-# of folders changes. Builtins only. Names start with _rocmenv_ and there is no `local`, which
-# POSIX does not have.
+# Which version is wanted here: shared by the shim and the hook of the POSIX shells. Builtins
+# only. Names start with _rocmenv_, and there is no `local`, which POSIX does not have.
 
 # FILE: its one word in _rocmenv_w; nothing when it has none; ? when it is not plain.
 _rocmenv_pin() {
@@ -46,42 +45,4 @@ _rocmenv_wanted() {
   done
   _rocmenv_f=$_rocmenv_r/version
   [ ! -f "$_rocmenv_f" ] || _rocmenv_pin "$_rocmenv_f"
-}
-
-# A ROCm that only a variable names counts as known, if it is one (`:` matches no entry).
-_rocmenv_named() {
-  _rocmenv_o=${ROCM_PATH:-:} _rocmenv_h=${HIP_PATH:-:}
-  [ -f "$_rocmenv_o/.info/version" ] || _rocmenv_o=:
-  [ -f "$_rocmenv_h/.info/version" ] || _rocmenv_h=:
-}
-
-# NAME ENTRIES: the list without the entries of any other ROCm, with ENTRIES in front.
-_rocmenv_put() {
-  eval "_rocmenv_l=\${$1-}"
-  if [ -z "$_rocmenv_l" ]; then
-    [ -z "$2" ] || _rocmenv_set "$1" "$2"
-    return 0
-  fi
-  _rocmenv_l=$_rocmenv_l: _rocmenv_n='' _rocmenv_s=''
-  while [ -n "$_rocmenv_l" ]; do
-    _rocmenv_e=${_rocmenv_l%%:*} _rocmenv_l=${_rocmenv_l#*:}
-    if _rocmenv_owns "$_rocmenv_e"; then _rocmenv_s=1; else _rocmenv_n=$_rocmenv_n:$_rocmenv_e; fi
-  done
-  if [ -n "$2" ]; then
-    _rocmenv_set "$1" "$2$_rocmenv_n"
-  elif [ -z "$_rocmenv_n" ]; then
-    _rocmenv_clear "$1"
-  elif [ -n "$_rocmenv_s" ]; then
-    _rocmenv_set "$1" "${_rocmenv_n#:}"
-  fi
-}
-
-_rocmenv_put_if_set() {
-  eval "_rocmenv_l=\${$1-}"
-  [ -z "$_rocmenv_l" ] || _rocmenv_put "$1" "$2"
-}
-
-_rocmenv_drop() {
-  eval "_rocmenv_l=\${$1-}"
-  if _rocmenv_owns "$_rocmenv_l"; then _rocmenv_clear "$1"; fi
 }
