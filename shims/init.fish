@@ -336,8 +336,12 @@ function rocmenv
     switch "$argv[1]:$argv[2]:"(count $argv)
         case 'use::1' 'shell:--unset:2'
             _rocmenv_use
-        case 'use:-*' 'shell:-*' 'shell::1'
+        case 'shell:-*' 'shell::1'
             _rocmenv_run $argv
+        case 'use:-*'
+            _rocmenv_run $argv; or return
+            set -g _rocmenv_last ''
+            _rocmenv_hook
         case 'use:*:2' 'shell:*:2'
             _rocmenv_use $argv[2]
         case 'deactivate::1'

@@ -210,8 +210,8 @@ _rocmenv_use() {
 rocmenv() {
   case "${1-}:${2-}:$#" in
     use::1 | shell:--unset:2) _rocmenv_use ;;
-    use:-*:* | shell:-*:* | shell::1) _rocmenv_run "$@" ;;
-    use:*:2 | shell:*:2) _rocmenv_use "$2" ;;
+    shell:-*:* | shell::1) _rocmenv_run "$@" ;;
+    use:[!-]*:2 | shell:[!-]*:2) _rocmenv_use "$2" ;;
     deactivate::1)
       if [ -z "${ROCMENV_DIFF-}" ]; then
         _rocmenv_tell 'nothing is recorded in this shell, so nothing was changed'

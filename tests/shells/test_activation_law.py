@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def as_seen_by(shell: RealShell, environ: dict[str, str]) -> dict[str, str]:
     return {**environ, "PATH": ":".join(entry or "." for entry in environ["PATH"].split(":"))}
 
 
-def expected(root: Root, environ: dict[str, str], version: str) -> dict[str, str]:
+def expected(root: Root, environ: Mapping[str, str], version: str) -> dict[str, str]:
     item = registry.find(root, Version.parse(version))
     change = switch_to(process(root.path, environ), root, item)
     return patched(environ, change.texts)

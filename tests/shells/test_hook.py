@@ -151,6 +151,26 @@ rocmenv version --bare
     assert ran.out.split() == ["0", "1", "1", "6.4.1", "0", "2", "system"]
 
 
+def test_writing_the_projects_version_takes_effect_at_once(
+    shell: RealShell, root: Root, tmp_path: Path
+) -> None:
+    script = f"""
+{shell.setup(root)}
+rocmenv use --project 6.3.0
+DUMP
+rocmenv local 6.4
+DUMP
+rocmenv use --project 9.9
+echo {status(shell)}
+DUMP
+"""
+    ran = shell.run(script, clean_environ(root), tmp_path)
+    first, second, third = ran.dumps
+    assert first["ROCM_PATH"] == str(root.versions / "6.3.0")
+    assert second["ROCM_PATH"] == third["ROCM_PATH"] == str(root.versions / "6.4.1")
+    assert ran.out.split() == ["1"]
+
+
 def test_deactivate_goes_back_and_stays_back(shell: RealShell, root: Root, projects: Path) -> None:
     script = f"""
 {shell.setup(root)}

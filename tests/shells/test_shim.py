@@ -16,8 +16,10 @@ import pytest
 from rocmenv.store.paths import Root
 from tests.builders import add, clean_environ, fake_prefix, root_with
 
-ARGUMENTS = ["a b", 'say "hi"', "%PATH%", "100%", "a&b", "<x>", "^", "!x!", "",
-             "line one\nline two", "*", "-n", "--", "$HOME", "`id`", "it's", "\\", "größe", "\udcff", "+x"]  # fmt: skip
+ARGUMENTS = [
+    "a b", 'say "hi"', "%PATH%", "100%", "a&b", "<x>", "^", "!x!", "", "line one\nline two", "*",
+    "-n", "--", "$HOME", "`id`", "it's", "\\", "größe", "\udcff", "+x",
+]  # fmt: skip
 AS_JSON = f"""#!{sys.executable}
 import json, os, sys
 json.dump({{"argv": [os.fsencode(a).decode("latin-1") for a in sys.argv[1:]], "pid": os.getpid(),
