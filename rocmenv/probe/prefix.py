@@ -108,12 +108,13 @@ def _distro(path: str) -> Layout:
     """
     llvm = _numbered_llvm(path)
     arch = [d for d in (_ARCH, "lib64", "lib") if _is_dir(path, d)]
+    libs = [d for d in (*arch, f"{llvm}/lib") if any(".so" in name for name in _names(path, d))]
     bins = ["bin"] + ([f"{llvm}/bin"] if llvm else [])
     compiler = f"{llvm}/bin/clang++"
     return Layout(
         kind=Kind.DISTRO,
         bins=tuple(_dirs(path, bins)),
-        libs=tuple(_libs(path, [*arch, *([f"{llvm}/lib"] if llvm else [])])),
+        libs=tuple(_libs(path, libs)),
         pkgconfig=tuple(_dirs(path, (*(f"{d}/pkgconfig" for d in arch), "share/pkgconfig"))),
         man=tuple(_dirs(path, ("share/man",))),
         device_libs=_distro_device_libs(path, llvm, arch),

@@ -1,0 +1,165 @@
+"""What the machine's own package sources offer, all of them taken together."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import ResolveError, RocmenvError
+from rocmenv.fetch.transfer import Downloads
+from rocmenv.model.release import Artifact
+from rocmenv.sources.apt.hostkeys import repository_of
+from rocmenv.sources.apt.sourcelist import read_sources
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rocmenv.sources.apt.index import Package
+    from rocmenv.sources.apt.repository import LoadedRepository
+    from rocmenv.sources.apt.sourcelist import SourceEntry
+
+_MOST_AT_ONCE = 4
+_BY_HASH = re.compile(r"(.+)/by-hash/SHA256/([0-9a-f]{64})\Z")
+_LARGE = 256 * 1024
+# Suites that complete another one: security fixes and updates of Debian and Ubuntu.
+_COMPLETING = ("-updates", "-security")
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """The packages of several repositories as one; `Candidates` of the closure."""
+
+    repositories: tuple[LoadedRepository, ...]
+
+    def named(self, name: str) -> tuple[Package, ...]:
+        """The packages called `name`, one of several that are the same."""
+        found = [p for r in self.repositories for p in r.index.named(name)]
+        return tuple(dict.fromkeys(found))
+
+    def providing(self, name: str) -> tuple[Package, ...]:
+        """The packages that provide `name`."""
+        found = [p for r in self.repositories for p in r.index.providing(name)]
+        return tuple(dict.fromkeys(found))
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all packages."""
+        return tuple(dict.fromkeys(n for r in self.repositories for n in r.index.names()))
+
+    def home(self, package: Package) -> LoadedRepository:
+        """The first repository that has `package`."""
+        return next(r for r in self.repositories if package in r.index.named(package.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was read: the repositories in the order of the sources, notes, and failures.
+
+    A repository that fails is left out with a note: nothing is ever installed from it.
+    """
+
+    repositories: tuple[LoadedRepository, ...]
+    notes: tuple[str, ...]
+    failures: tuple[RocmenvError, ...]
+
+
+def read(etc: Path, architecture: str, suite: str | None, downloads: Downloads) -> Read:
+    """Load and verify every enabled repository of `etc` (`/etc/apt`), several at once.
+
+    With `suite`, only that one and those that complete it (`-updates`, `-security`). The
+    preferences of apt (pinning) are not looked at.
+
+    Raises:
+        ResolveError: there are no such sources.
+    """
+    sources = read_sources(etc)
+    entries = _wanted(sources.entries, architecture, suite)
+    if not entries:
+        some = sorted({entry.suite for entry in sources.entries})
+        msg = f"`{etc}` has no package sources for {architecture}"
+        if suite and some:
+            msg = f"the package sources of `{etc}` have no suite `{suite}`"
+        hint = f"suites are {', '.join(some)}" if some else "is this a Debian or Ubuntu?"
+        raise ResolveError(msg, hint=hint)
+    cached = IndexCache(downloads)
+    with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
+        try:
+            found = list(pool.map(lambda e: _load(e, architecture, etc, cached), entries))
+        except BaseException:
+            downloads.cancel.set()  # an interrupt: the other threads must end, too
+            raise
+    loaded = tuple(one for one in found if not isinstance(one, RocmenvError))
+    failures = tuple(one for one in found if isinstance(one, RocmenvError))
+    notes = [*sources.notes, *(note for one in loaded for note in one.notes)]
+    notes += [f"a package source is left out: {failure.message}" for failure in failures]
+    return Read(loaded, tuple(notes), failures)
+
+
+def _wanted(
+    entries: tuple[SourceEntry, ...], architecture: str, suite: str | None
+) -> list[SourceEntry]:
+    suites = {f"{suite}{more}" for more in ("", *_COMPLETING)} if suite else None
+    wanted: dict[tuple[str, str, tuple[str, ...]], SourceEntry] = {}
+    for entry in entries:
+        fits = not entry.architectures or architecture in entry.architectures
+        if fits and (suites is None or entry.suite in suites):
+            wanted.setdefault((entry.uri, entry.suite, entry.components), entry)
+    return list(wanted.values())
+
+
+def _load(
+    entry: SourceEntry, architecture: str, etc: Path, downloads: Downloads
+) -> LoadedRepository | RocmenvError:
+    try:
+        return repository_of(entry, architecture=architecture, etc=etc).load(downloads)
+    except RocmenvError as error:
+        return error
+
+
+class IndexCache(Downloads):
+    """Downloads that keep large indexes, so that a distribution's is read once.
+
+    Only content whose address names its SHA-256 is kept, and only when the cache is there
+    already: planning makes no folders. A newer index takes the place of the older one.
+    """
+
+    def __init__(self, downloads: Downloads) -> None:
+        super().__init__(downloads.cache, offline=downloads.offline, cancel=downloads.cancel)
+        self._inner = downloads
+
+    def read(self, url: str, *, limit: int = 64 << 20) -> bytes:
+        """As `Downloads.read`."""
+        match = _BY_HASH.fullmatch(url)
+        if match is None or not self.cache.is_dir():
+            return self._inner.read(url, limit=limit)
+        path = self.cached(Artifact(url, "index", sha256=match[2]))
+        if path is not None:
+            return path.read_bytes()
+        data = self._inner.read(url, limit=limit)
+        if len(data) >= _LARGE and hashlib.sha256(data).hexdigest() == match[2]:
+            with contextlib.suppress(OSError):  # an unwritable cache is no reason to stop
+                self._keep(match[1], match[2], data)
+        return data
+
+    def _keep(self, folder: str, digest: str, data: bytes) -> None:
+        note = self.cache / "index" / hashlib.sha256(folder.encode()).hexdigest()[:32]
+        before = note.read_text(encoding="ascii") if note.exists() else ""
+        _replace(self.cache / "sha256" / digest, data)
+        _replace(note, digest.encode())
+        if re.fullmatch(r"[0-9a-f]{64}", before) and before != digest:
+            self.discard(self.cache / "sha256" / before)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,54 @@
+"""Indexes and keys that an install has read, kept in the cache for runs that are offline.
+
+What is kept is what the server sent, signature included, and is verified again whenever it
+is read: the cache is trusted no more than a mirror.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import TransferError
+from rocmenv.fetch.transfer import Downloads, NotThereError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Remembered(Downloads):
+    """Downloads that remember the small files they read; `keep` puts these into the cache."""
+
+    def __init__(self, downloads: Downloads) -> None:
+        super().__init__(downloads.cache, offline=downloads.offline, cancel=downloads.cancel)
+        self._online = downloads
+        self._seen: dict[str, bytes] = {}
+
+    def read(self, url: str, *, limit: int = 64 << 20) -> bytes:
+        """As `Downloads.read`; offline what the last run kept, `NotThereError` for nothing."""
+        if not self.offline or url.startswith("file:"):
+            self._seen[url] = self._online.read(url, limit=limit)
+            return self._seen[url]
+        try:
+            return self._path(url).read_bytes()
+        except OSError as error:
+            msg = f"`{url}` is not in the cache, and this run is offline"
+            raise NotThereError(msg, hint="run the command once without `--offline`") from error
+
+    def keep(self) -> None:
+        """Write what was read, for a later run that is offline."""
+        for url, content in self._seen.items():
+            path = self._path(url)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_suffix(".new")
+            temporary.write_bytes(content)
+            temporary.replace(path)
+
+    def refuse_if_offline(self, error: NotThereError) -> None:
+        """Raise what `error` means offline: nothing is known of the server."""
+        if self.offline:
+            raise TransferError(error.message, hint=error.hint) from error
+
+    def _path(self, url: str) -> Path:
+        name = hashlib.sha256(url.encode("utf-8", "surrogateescape")).hexdigest()
+        return self.cache / "index" / name
