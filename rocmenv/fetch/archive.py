@@ -68,8 +68,15 @@ class Tree:
         self._spares = 0
         self._state = Settlement(root)
 
-    def add_deb(self, path: Path, *, owner: str, mapping: Callable[[str], str | None]) -> None:
-        """Unpack the content of the Debian package `path`.
+    def add_deb(
+        self,
+        path: Path,
+        *,
+        owner: str,
+        mapping: Callable[[str], str | None],
+        threads: int = 1,
+    ) -> None:
+        """Unpack the content of the Debian package `path`, decoding in `threads`.
 
         `mapping` turns a member's path (`opt/rocm-6.3.0/bin/hipcc`) into the path below
         the root, or None to leave it out; it is also asked for link targets. `owner` names
@@ -81,7 +88,7 @@ class Tree:
             SpaceError: the file system is full.
         """
         with path.open("rb") as file, _told(path.name):
-            stream = Stream(data_member(file, path), path.name)
+            stream = Stream(data_member(file, path), path.name, threads=threads)
             archive = _Archive(path.name, owner, mapping, rooted=True)
             for entry in entries(stream):
                 self._take(archive, entry, partial(self._write, stream, entry))

@@ -49,13 +49,11 @@ class _Gzip:
     """zlib's object in the shape of the others; it checks the CRC at the end."""
 
     def __init__(self) -> None:
-        import zlib  # noqa: PLC0415
-
-        self._zlib = zlib.decompressobj(_WINDOW_BITS_GZIP)
+        self._zlib = _zlib_module().decompressobj(wbits=_WINDOW_BITS_GZIP)
 
     @property
     def eof(self) -> bool:
-        return self._zlib.eof
+        return bool(self._zlib.eof)
 
     @property
     def needs_input(self) -> bool:
@@ -63,24 +61,27 @@ class _Gzip:
 
     @property
     def unused_data(self) -> bytes:
-        return self._zlib.unused_data
+        return bytes(self._zlib.unused_data)
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        return self._zlib.decompress(self._zlib.unconsumed_tail + data, max(max_length, 0))
+        given = self._zlib.unconsumed_tail + data
+        return bytes(self._zlib.decompress(given, max(max_length, 0)))
 
 
 class Stream:
     """The decompressed content of `source`, read forward only.
 
     `name` is the archive's name for messages. Every failure is an `ArchiveError`.
+    `threads` may decode at once, where the format and the library can (xz in blocks).
     """
 
-    def __init__(self, source: Source, name: str) -> None:
+    def __init__(self, source: Source, name: str, *, threads: int = 1) -> None:
         self.name = name
+        self._threads = threads
         self._source = source
         self._held = source.read(HEAD)
         self._make = _maker(kind(self._held))
-        self._decoder: Decoder | None = self._make() if self._make else None
+        self._decoder: Decoder | None = self._make(threads) if self._make else None
         self._out = memoryview(b"")
         self.position = 0
 
@@ -149,7 +150,7 @@ class Stream:
         self._held = self._held.lstrip(b"\0") + self._source.read(HEAD)
         if self._make is None or _maker(kind(self._held[:HEAD])) is not self._make:
             raise self._damaged("something follows its end")
-        self._decoder = self._make()
+        self._decoder = self._make(self._threads)
         return True
 
     def _damaged(self, words: str) -> ArchiveError:
@@ -158,19 +159,32 @@ class Stream:
         return ArchiveError(message, hint="download it again")
 
 
-def _maker(name: str) -> Callable[[], Decoder] | None:
+def _maker(name: str) -> Callable[[int], Decoder] | None:
     return _MAKERS.get(name)
 
 
-def _bzip2() -> Decoder:
+def _gzip(_threads: int) -> Decoder:
+    return _Gzip()
+
+
+def _zlib_module() -> Any:  # noqa: ANN401
+    """`isal` reads gzip about twice as fast as zlib, with the same interface."""
+    try:
+        return importlib.import_module("isal.isal_zlib")
+    except ImportError:
+        return importlib.import_module("zlib")
+
+
+def _bzip2(_threads: int) -> Decoder:
     import bz2  # noqa: PLC0415
 
     return bz2.BZ2Decompressor()
 
 
-def _xz() -> Decoder:
+def _xz(threads: int) -> Decoder:
     module = _xz_module()
-    made = module.LZMADecompressor(module.FORMAT_XZ, memlimit=_XZ_MEMORY)
+    several = {"threads": threads} if threads > 1 and module.__name__ == "lzma_mt" else {}
+    made = module.LZMADecompressor(module.FORMAT_XZ, memlimit=_XZ_MEMORY, **several)
     return cast("Decoder", made)
 
 
@@ -182,7 +196,7 @@ def _xz_module() -> Any:  # noqa: ANN401
         return importlib.import_module("lzma")
 
 
-def _zstd() -> Decoder:
+def _zstd(_threads: int) -> Decoder:
     return cast("Decoder", _zstd_module().ZstdDecompressor())
 
 
@@ -196,8 +210,8 @@ def _zstd_module() -> Any:  # noqa: ANN401
         raise ArchiveError(message, hint="run `pip install backports.zstd`") from error
 
 
-_MAKERS: dict[str, Callable[[], Decoder]] = {
-    "gzip": _Gzip,
+_MAKERS: dict[str, Callable[[int], Decoder]] = {
+    "gzip": _gzip,
     "xz": _xz,
     "zstd": _zstd,
     "bzip2": _bzip2,

@@ -70,6 +70,8 @@ class _Run:
     tree: Tree
     on_bytes: Callable[[int], None] | None
     on_unpacked: Callable[[Job], None] | None
+    workers: int = 1
+    total: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
     guard: threading.Lock = field(default_factory=threading.Lock)
@@ -80,6 +82,8 @@ class _Run:
     paths: dict[int, Path] = field(default_factory=dict)
 
     def run(self, jobs: Sequence[Job], workers: int) -> tuple[Path, ...]:
+        self.workers = workers
+        self.total = sum(job.artifact.size or 0 for job in jobs)
         order = sorted(enumerate(jobs), key=lambda pair: -(pair[1].artifact.size or 0))
         for pair in order:
             self.waiting.put(pair)
@@ -157,7 +161,12 @@ class _Run:
                 return
             _, job, path = found
             if job.artifact.name.endswith(".deb"):
-                self.tree.add_deb(path, owner=job.owner, mapping=job.mapping or str)
+                self.tree.add_deb(
+                    path,
+                    owner=job.owner,
+                    mapping=job.mapping or str,
+                    threads=self._threads(job),
+                )
             else:
                 wrapped = job.single_top_folder
                 self.tree.add_tar(
@@ -166,6 +175,10 @@ class _Run:
             if self.on_unpacked is not None:
                 with self.guard:
                     self.on_unpacked(job)
+
+    def _threads(self, job: Job) -> int:
+        """More than one for a package that alone outlasts all others: the compiler often does."""
+        return self.workers if (job.artifact.size or 0) * self.workers > self.total else 1
 
     def _tell(self, count: int) -> None:
         if self.on_bytes is not None:
