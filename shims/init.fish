@@ -309,12 +309,62 @@ function _rocmenv_say -a first
     echo "rocmenv: $shown" >&2
 end
 
-# Runs before each prompt and on each change of folder.
-function _rocmenv_hook --on-event fish_prompt --on-variable PWD
+function _rocmenv_hook
     set -l keep $status
     if test -z "$_rocmenv_off"
         _rocmenv_wanted
         test "$_rocmenv_w|$_rocmenv_f" = "$_rocmenv_last"; or _rocmenv_apply
+    end
+    return $keep
+end
+
+# Whether one of these files is there: one command where fish has it (3.5).
+if contains path (builtin -n)
+    function _rocmenv_any_file
+        path is -f -- $argv
+    end
+else
+    function _rocmenv_any_file
+        for file in $argv
+            test -f "$file"; and return 0
+        end
+        return 1
+    end
+end
+
+# Before each prompt: most of the time nothing has changed. In the same folder, with the same
+# ROCMENV_VERSION, no nearer pin and the same text in the same file, the rest is left out.
+function _rocmenv_prompt --on-event fish_prompt
+    set -l keep $status
+    if test "$PWD|$ROCMENV_VERSION" = "$_rocmenv_key"
+        test -z "$ROCMENV_VERSION"; or return $keep
+        if not set -q _rocmenv_nearer[1]; or not _rocmenv_any_file $_rocmenv_nearer
+            set -l now
+            test -r "$_rocmenv_seen"; and read -z now <"$_rocmenv_seen"
+            test "$now" = "$_rocmenv_text_seen"; and return $keep
+        end
+    end
+    _rocmenv_look
+    return $keep
+end
+
+# On each change of folder, and when a prompt finds something changed.
+function _rocmenv_look --on-variable PWD
+    set -l keep $status
+    set -g _rocmenv_key "$PWD|$ROCMENV_VERSION"
+    _rocmenv_hook
+    set -g _rocmenv_seen "$_rocmenv_f"
+    set -g _rocmenv_text_seen
+    test -r "$_rocmenv_seen"; and read -g -z _rocmenv_text_seen <"$_rocmenv_seen"
+    # Where a pin would come before the file that counts: all folders up to it, or to the top.
+    set -g _rocmenv_nearer
+    set -l d $PWD
+    while test "$d/.rocm-version" != "$_rocmenv_seen"
+        set -a _rocmenv_nearer "$d/.rocm-version"
+        test -n "$d"; or break
+        set -l up (string replace -r '/[^/]*$' '' -- "$d")
+        test "$up" != "$d"; or break
+        set d "$up"
     end
     return $keep
 end

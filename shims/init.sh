@@ -28,11 +28,16 @@ _rocmenv_swap() {
   done
 }
 _rocmenv_escape() {
+  case $1 in
+    *%* | *\|* | *"$_rocmenv_nl"*) ;;
+    *) _rocmenv_x=$1; return 0 ;;
+  esac
   _rocmenv_swap "$1" % %25
   _rocmenv_swap "$_rocmenv_x" '|' %7C
   _rocmenv_swap "$_rocmenv_x" "$_rocmenv_nl" %0A
 }
 _rocmenv_unescape() {
+  case $1 in *%*) ;; *) _rocmenv_x=$1; return 0 ;; esac
   _rocmenv_swap "$1" %0A "$_rocmenv_nl"
   _rocmenv_swap "$_rocmenv_x" %7C '|'
   _rocmenv_swap "$_rocmenv_x" %25 %

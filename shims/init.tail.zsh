@@ -9,6 +9,6 @@ _rocmenv_hook() {
 }
 rocmenv() { emulate -L sh; _rocmenv_sh "$@"; }
 typeset -ga precmd_functions chpwd_functions
-(( ${precmd_functions[(I)_rocmenv_hook]} )) || precmd_functions+=(_rocmenv_hook)
-(( ${chpwd_functions[(I)_rocmenv_hook]} )) || chpwd_functions+=(_rocmenv_hook)
+(( ${precmd_functions[(I)_rocmenv_prompt]} )) || precmd_functions+=(_rocmenv_prompt)
+(( ${chpwd_functions[(I)_rocmenv_prompt]} )) || chpwd_functions+=(_rocmenv_prompt)
 _rocmenv_hook

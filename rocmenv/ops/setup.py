@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from rocmenv.shells.base import Shell
     from rocmenv.store.paths import Root
 
-_TAILS = {"bash": "init.tail.bash", "zsh": "init.tail.zsh"}
+_TAILS = {
+    "bash": ("init.prompt.sh", "init.tail.bash"),
+    "zsh": ("init.prompt.sh", "init.tail.zsh"),
+}
 # How click's scripts call the program, and how ours do.
 _CALLS = {
     "bash": ((" _ROCMENV_COMPLETE=bash_complete $1)", " _ROCMENV_COMPLETE=bash_complete {})"),),
@@ -32,8 +35,8 @@ def setup_text(process: Process, root: Root, name: str) -> str:
     if shell.suffix == "fish":
         script = resources.shim_text("init.fish")
     else:
-        tail = resources.shim_text(_TAILS.get(shell.name, "init.tail.sh"))
-        script = resources.shim_text("init.sh") + tail
+        tails = _TAILS.get(shell.name, ("init.tail.sh",))
+        script = "".join(map(resources.shim_text, ("init.sh", *tails)))
     parts = {"WANTED": resources.shim_text("wanted.sh"), "LISTS": resources.shim_text("lists.sh")}
     setup = Setup(str(root.path), process.launcher, parts, script)
     text = shell.setup(setup)

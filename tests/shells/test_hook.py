@@ -244,10 +244,11 @@ def test_no_process_is_started(
 ) -> None:
     shell = find(name)
     strace = tool("strace")  # type: ignore[operator]
-    loop = "_rocmenv_hook\n" * 20
+    prompt = "_rocmenv_prompt" if name in ("bash", "zsh", "fish") else "_rocmenv_hook"
+    loop = f"{prompt}\n" * 20
     if calls == "to and fro":
         loop = "".join(
-            f"cd {projects}/{p}\n_rocmenv_hook\n" for p in ("old", "new", "old/sub", ".") * 3
+            f"cd {projects}/{p}\n{prompt}\n" for p in ("old", "new", "old/sub", ".") * 3
         )
 
     def starts(body: str) -> int:
@@ -305,8 +306,8 @@ def test_bash_keeps_the_prompt_command_it_finds(root: Root, projects: Path, befo
         projects,
     )
     lines = ran.out.splitlines()
-    assert sum(line.count("_rocmenv_hook") for line in lines) == 1
-    assert lines[0].startswith("_rocmenv_hook")
+    assert sum(line.count("_rocmenv_prompt") for line in lines) == 1
+    assert lines[0].startswith("_rocmenv_prompt")
     assert ("mine" in ran.out) == ("mine" in before)
 
 

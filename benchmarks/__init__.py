@@ -1,0 +1,1 @@
+"""What rocmenv costs, as ratios of one run: `python -m benchmarks`."""

@@ -1,0 +1,37 @@
+"""Every benchmark in turn, or those named: `python -m benchmarks [--quick] [shim hook cli install]`.
+
+Each prints ratios taken in one interleaved run; figures in milliseconds are the medians of
+that run and say more about the machine. A peer that is not installed is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks import cli, hook, install, shim
+
+ALL = {"shim": shim.run, "hook": hook.run, "cli": cli.run, "install": install.run}
+
+
+def main() -> int:
+    """Run them."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few rounds: does it run at all?")
+    parser.add_argument("names", nargs="*", help=f"from {', '.join(ALL)}")
+    given = parser.parse_args()
+    unknown = [name for name in given.names if name not in ALL]
+    if unknown:
+        parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(ALL)}")
+    for name in given.names or ALL:
+        print(f"\n== {name}")
+        with tempfile.TemporaryDirectory(prefix="rocmenv-bench-") as folder:
+            for line in ALL[name](Path(folder), quick=given.quick):
+                print(f"  {line}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
