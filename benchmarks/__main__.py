@@ -1,4 +1,4 @@
-"""Every benchmark in turn, or those named: `python -m benchmarks [--quick] [shim hook cli install]`.
+"""Every benchmark in turn, or those named: `python -m benchmarks [--quick] [NAME...]`.
 
 Each prints ratios taken in one interleaved run; figures in milliseconds are the medians of
 that run and say more about the machine. A peer that is not installed is left out.

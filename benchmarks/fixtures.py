@@ -26,7 +26,10 @@ def project(folder: Path, *versions: str) -> tuple[Root, Path, dict[str, str]]:
 
 
 def pyenv_shim(folder: Path) -> tuple[str, dict[str, str]] | None:
-    """Pyenv's shim for the same program, with its own root; None when pyenv is not here."""
+    """The shim of pyenv for the same program, with a root and a pin in the same places.
+
+    None when pyenv is not here.
+    """
     program = shutil.which("pyenv")
     if program is None:
         return None
@@ -34,7 +37,8 @@ def pyenv_shim(folder: Path) -> tuple[str, dict[str, str]] | None:
     (home / "versions/6.3.0/bin").mkdir(parents=True)
     shutil.copy2(TRUE, home / "versions/6.3.0/bin/hipcc")
     environ = {"PATH": f"{os.path.dirname(program)}:/usr/bin:/bin", "PYENV_ROOT": str(home)}
-    environ |= {"HOME": str(folder), "PYENV_VERSION": "6.3.0"}
+    environ |= {"HOME": str(folder)}
+    (folder / "project/.python-version").write_text("6.3.0\n")
     done = subprocess.run([program, "rehash"], env=environ, capture_output=True, check=False)
     shim = home / "shims/hipcc"
     return (str(shim), environ) if done.returncode == 0 and shim.exists() else None

@@ -33,4 +33,5 @@ def run(folder: Path, *, quick: bool) -> Iterator[str]:
     medians = interleaved(pair, 5 if quick else 60)
     theirs = medians["pyenv"] - medians["direct"]
     ours = medians["shim"] - medians["direct"]
-    yield f"pyenv's shim {medians['pyenv'] * 1000:.1f} ms; its overhead / ours = {theirs / ours:.0f}"
+    cost = medians["pyenv"] * 1000
+    yield f"pyenv's shim {cost:.1f} ms; its overhead / ours = {theirs / ours:.0f}"

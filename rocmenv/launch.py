@@ -23,6 +23,8 @@ def quick(process: Process, args: list[str], plus: str | None) -> int | None:
         return _resolve(process, args[1:], plus)
     if args[:2] == ["exec", "--shim"] and len(args) > 3 and args[3] == "--":  # noqa: PLR2004
         return execute(process, plus, args[2], args[4:], shim=True)
+    if args[:1] == ["init"] and len(args) == 2 and not args[1].startswith("-"):  # noqa: PLR2004
+        return _init(process, args[1])
     if args[:1] == ["exec"] and len(args) > 1 and not args[1].startswith("-"):
         return execute(process, plus, args[1], args[2:], shim=False)
     return None
@@ -61,6 +63,14 @@ def execute(
 
 def _version(process: Process, plus: str | None) -> int:
     print(describe(process, None, plus))  # noqa: T201 - click is not loaded here
+    return 0
+
+
+def _init(process: Process, shell: str) -> int:
+    from rocmenv.cli.output import raw  # noqa: PLC0415 - for this branch alone
+    from rocmenv.ops.setup import setup_text  # noqa: PLC0415 - as above
+
+    raw(setup_text(process, find_root(process), shell))
     return 0
 
 

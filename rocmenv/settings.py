@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ SETTINGS = (
     Setting("legacy.keyring", "file with the keys that sign them", str, "ROCMENV_KEYRING"),
     Setting("legacy.fingerprint", "the key that signs them", str, "ROCMENV_FINGERPRINT"),
 )
+_NUMBER = re.compile(r"0*[1-9][0-9]{0,8}", re.ASCII)
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 ALIASES = "aliases"
 
@@ -96,6 +97,8 @@ class Settings:
 def known_setting(key: str) -> Setting:
     """The row of `key`, else `ConfigError` with the nearest key."""
     if key not in _BY_KEY:
+        import difflib  # noqa: PLC0415 - only for messages
+
         near = difflib.get_close_matches(key, _BY_KEY, n=1)
         hint = f"did you mean `{near[0]}`?" if near else "`rocmenv config list` shows them"
         msg = f"{visible(key)} is not a setting"
@@ -108,7 +111,7 @@ def parse_value(setting: Setting, text: str, origin: str) -> object:
     lowered = text.strip().lower()
     if setting.kind is bool and lowered in ("1", "true", "yes", "on", "0", "false", "no", "off"):
         return lowered in ("1", "true", "yes", "on")
-    if setting.kind is int and lowered.isdigit() and int(lowered) > 0:
+    if setting.kind is int and _NUMBER.fullmatch(lowered):
         return int(lowered)
     if setting.kind is list:
         return [part for part in text.split(":") if part]

@@ -21,11 +21,13 @@ need() {
   $as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
 
-# The virtual environment in .venv, with rocmenv as it stands here and what the tests need.
+# GROUP: the virtual environment in .venv, with rocmenv as it stands here and that group of
+# pyproject.toml. `dev` has all that `test` has, and is not made smaller again.
 environment() {
   stamp=.venv/made-for
-  now=$(cksum pyproject.toml)
-  if [ ! -x .venv/bin/rocmenv ] || [ "$(cat "$stamp" 2>/dev/null)" != "$now" ]; then
+  now="$1 $(cksum pyproject.toml)"
+  made=$(cat "$stamp" 2>/dev/null) || made=''
+  if [ ! -x .venv/bin/rocmenv ] || { [ "$made" != "$now" ] && [ "$made" != "dev ${now#* }" ]; }; then
     say "making the virtual environment"
     python3 -m venv .venv
     .venv/bin/python -m pip install -q --upgrade pip

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
-import traceback
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import RocmenvError, SpaceError
@@ -39,6 +37,8 @@ def guarded(work: Callable[[], int], process: Process) -> int:
         return 1
     except Exception as error:  # noqa: BLE001 - the boundary
         if process.get(TRACEBACK):
+            import traceback  # noqa: PLC0415 - for this branch alone
+
             traceback.print_exc()
         return tell(_unforeseen(error), process)
     else:
@@ -68,6 +68,8 @@ def tell(error: RocmenvError, process: Process) -> int:
     _write(sys.stderr.fileno(), "".join(f"{line}\n" for line in lines))
     try:
         if "--json" in words:
+            import json  # noqa: PLC0415 - for this branch alone
+
             value = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
             print(json.dumps(value))  # noqa: T201
         sys.stdout.flush()

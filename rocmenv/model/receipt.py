@@ -15,8 +15,6 @@ from rocmenv.model.layout import Layout
 from rocmenv.model.version import Version
 
 SCHEMA = 1
-FOLDER = ".rocmenv"
-NAME = f"{FOLDER}/receipt.json"
 
 
 @dataclass(frozen=True, slots=True)

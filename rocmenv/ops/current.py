@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import InvalidVersionError, NotInstalledError, StoreError
 from rocmenv.model.selection import Origin, Selection, Source
 from rocmenv.model.version import Spec, choose, nearest
-from rocmenv.settings import Settings
 from rocmenv.store import pins, registry
 
 if TYPE_CHECKING:
@@ -89,6 +88,8 @@ def _whole(root: Root, spec: Spec) -> Version | None:
 
 def _alias(process: Process, root: Root, selection: Selection) -> Spec:
     name = str(selection.spec)
+    from rocmenv.settings import Settings  # noqa: PLC0415 - for names alone
+
     aliases = Settings(process, root).aliases()
     text = aliases.get(name)
     if text is None:

@@ -7,6 +7,7 @@ may hold and that names one of them (`6`, `6.3`, `latest`, an alias) a link to t
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -90,6 +91,8 @@ def _put(path: str, kind: str, content: str) -> None:
     if kind == "link":
         if os.path.islink(path) and os.readlink(path) == content:
             return
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)  # of a killed process with our number, as containers reuse them
         os.symlink(content, temporary)
     else:
         data = content.encode("utf-8", "surrogateescape")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -13,11 +14,13 @@ from rocmenv.errors import LockedError, RocmenvError, RootError, SpaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from rocmenv.store.paths import Root
 
 WRITERS = "writers"
 """The lock for every change of what is visible; held for moments."""
+_GLANCES, _BLINK = 10, 0.02
 PATIENCE = 60.0
 """Seconds to wait for it: longer than a rename and a rehash can take."""
 
@@ -36,7 +39,7 @@ def locked(root: Root, name: str, purpose: str, wait: float = PATIENCE) -> Itera
     try:
         lock.acquire()
     except Timeout:
-        who = _holder(holder.read_text(encoding="utf-8") if holder.is_file() else "")
+        who = _holder(holder)
         msg = f"another rocmenv is at work{who}; it holds {path}"
         raise LockedError(msg, hint="try again when it is done") from None
     except OSError as error:
@@ -45,8 +48,11 @@ def locked(root: Root, name: str, purpose: str, wait: float = PATIENCE) -> Itera
         holder.write_text(f"{os.getpid()} {purpose}\n", encoding="utf-8")
         yield
     finally:
-        holder.unlink(missing_ok=True)
-        lock.release()
+        try:
+            with suppress(OSError):  # only words are lost
+                holder.unlink()
+        finally:
+            lock.release()
 
 
 def ready_to_write(root: Root) -> None:
@@ -76,7 +82,9 @@ def must_be_writable(root: Root) -> None:
     while not os.path.lexists(place):
         place = place.parent
     if not os.access(place, os.W_OK | os.X_OK):
-        raise not_writable(root, str(place), PermissionError(13, "Permission denied"))
+        is_read_only = os.statvfs(place).f_flag & os.ST_RDONLY
+        code = errno.EROFS if is_read_only else errno.EACCES
+        raise not_writable(root, str(place), OSError(code, os.strerror(code)))
 
 
 def not_writable(root: Root, path: str, error: OSError) -> RocmenvError:
@@ -88,6 +96,12 @@ def not_writable(root: Root, path: str, error: OSError) -> RocmenvError:
     return RootError(msg, hint="name a root of your own: `export ROCM_ROOT=$HOME/rocm`")
 
 
-def _holder(text: str) -> str:
-    pid, _, purpose = text.strip().partition(" ")
-    return f" (process {pid}: {purpose})" if pid else ""
+def _holder(path: Path) -> str:
+    """Who holds a lock, in words; nothing when that cannot be told."""
+    for _ in range(_GLANCES):
+        with suppress(OSError):
+            pid, _, purpose = path.read_text(encoding="utf-8").strip().partition(" ")
+            if pid:
+                return f" (process {pid}: {purpose})"
+        time.sleep(_BLINK)  # it has the lock, and writes this next
+    return ""

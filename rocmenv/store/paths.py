@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import RootError, visible
-from rocmenv.model.receipt import NAME as RECEIPT_NAME
 
 if TYPE_CHECKING:
     from rocmenv.model.version import Version
     from rocmenv.process import Process
 
+RECEIPT_FOLDER = ".rocmenv"
+RECEIPT = f"{RECEIPT_FOLDER}/receipt.json"
+"""The receipt in the folder of a version."""
 VARIABLES = ("ROCM_ROOT", "ROCMENV_ROOT")
 FROM_SHIM = "ROCMENV_SHIM_ROOT"
 """Set by shims and hooks, which know their root by their own place."""
@@ -82,7 +84,7 @@ class Root:
 
     def receipt(self, version: Version) -> Path:
         """The receipt of one version."""
-        return self.version(version) / RECEIPT_NAME
+        return self.version(version) / RECEIPT
 
 
 def find_root(process: Process, option: str | None = None) -> Root:

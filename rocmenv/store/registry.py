@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import InvalidVersionError, StoreError, visible
-from rocmenv.model.receipt import Receipt
 from rocmenv.model.version import Version
 
 if TYPE_CHECKING:
+    from rocmenv.model.receipt import Receipt
     from rocmenv.store.paths import Root
 
 
@@ -79,6 +79,8 @@ def find(root: Root, version: Version) -> Installed:
 
     The receipt must be about this version, and a link's prefix must still be there.
     """
+    from rocmenv.model.receipt import Receipt  # noqa: PLC0415 - listing names needs none
+
     path = root.receipt(version)
     try:
         text = path.read_text(encoding="utf-8")

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import LockedError, StoreError
-from rocmenv.model.receipt import FOLDER, NAME
 from rocmenv.store.lock import WRITERS, locked, not_writable
+from rocmenv.store.paths import RECEIPT, RECEIPT_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,8 +56,8 @@ class Stage:
         The files reach the disk first: after a power cut the receipt must not stand for
         files that are not there.
         """
-        (self.tree / FOLDER).mkdir(exist_ok=True)
-        with open(self.tree / NAME, "w", encoding="utf-8") as file:
+        (self.tree / RECEIPT_FOLDER).mkdir(exist_ok=True)
+        with open(self.tree / RECEIPT, "w", encoding="utf-8") as file:
             file.write(receipt.render())
         _sync(self.tree)
         target = self.root.version(self.version)

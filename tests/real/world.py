@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -116,10 +116,12 @@ class World:
         return folder
 
 
-def build_all(out: Path) -> tuple[list[amdrepo.BuiltRepository], dict[str, str]]:
-    """Every suite's repository that can be had, by number, and why the others cannot."""
+def build_all(
+    out: Path, suites: Sequence[str] = SUITES
+) -> tuple[list[amdrepo.BuiltRepository], dict[str, str]]:
+    """The repositories of these suites that can be had, by number, and why the others cannot."""
     built, missing = [], {}
-    for suite in SUITES:
+    for suite in suites:
         try:
             built.append(amdrepo.build(suite, out, cache=amdrepo.default_cache()))
         except debian.SuiteUnavailable as error:
