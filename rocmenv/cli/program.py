@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rocmenv import __version__
-from rocmenv.cli.output import say
+from rocmenv.cli.output import say, tell
 from rocmenv.errors import UsageError, visible
 from rocmenv.store.paths import find_root
 
@@ -114,8 +114,11 @@ def run(process: Process, args: list[str], plus: str | None) -> int:
             args, prog_name="rocmenv", standalone_mode=False, obj=(process, plus)
         )
     except click.exceptions.NoArgsIsHelpError as error:
-        say(error.format_message())
-        return 0 if not args else 2
+        if not args:
+            say(error.format_message())
+            return 0
+        tell(error.format_message())  # a group alone, such as `config`: stdout may be evaluated
+        return UsageError.exit_status
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.exceptions.Abort:

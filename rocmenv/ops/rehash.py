@@ -22,7 +22,8 @@ def rehash(process: Process, root: Root) -> list[str]:
             activations.render(root, installed, settings.aliases(), settings["search"])
             return shims.rehash(root, process.launcher, installed.values())
         except OSError as error:
-            raise not_writable(root, str(error.filename), error) from error
+            path = error.filename2 or error.filename
+            raise not_writable(root, str(path), error) from error
 
 
 def tidy(process: Process, root: Root) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,8 @@ def find_version(path: str) -> Version | None:
     for header in _HEADERS:
         found = dict(_MACRO.findall(_text(os.path.join(path, header))))
         if len(found) == 3:  # noqa: PLR2004 - major, minor, patch
-            return Version.parse(f"{found['MAJOR']}.{found['MINOR']}.{found['PATCH']}")
+            with suppress(InvalidVersionError):
+                return Version.parse(f"{found['MAJOR']}.{found['MINOR']}.{found['PATCH']}")
     return None
 
 

@@ -256,10 +256,10 @@ def _roots(index: Index, release: Version, request: Request) -> list[str]:
             msg, hint="is this the right mirror and suite? see `--mirror`, `--suite`"
         )
     for name in request.extra:
-        full = (
-            name if name.endswith(suffix) or not index.named(f"{name}{suffix}") else name + suffix
-        )
-        roots.append(full)
+        # With the suffix also where there is no such package: that gets the nearest names.
+        suffixed = name if name.endswith(suffix) else name + suffix
+        is_plain = bool(index.named(name)) and not index.named(suffixed)
+        roots.append(name if is_plain else suffixed)
     return list(dict.fromkeys(roots))
 
 

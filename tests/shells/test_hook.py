@@ -247,9 +247,7 @@ def test_no_process_is_started(
     prompt = "_rocmenv_prompt" if name in ("bash", "zsh", "fish") else "_rocmenv_hook"
     loop = f"{prompt}\n" * 20
     if calls == "to and fro":
-        loop = "".join(
-            f"cd {projects}/{p}\n{prompt}\n" for p in ("old", "new", "old/sub", ".") * 3
-        )
+        loop = "".join(f"cd {projects}/{p}\n{prompt}\n" for p in ("old", "new", "old/sub", ".") * 3)
 
     def starts(body: str) -> int:
         log = projects.parent / f"strace-{name}"

@@ -1,0 +1,276 @@
+"""An install appears whole or not at all, wherever it is stopped."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from rocmenv.errors import LockedError, RocmenvError, SpaceError, StoreError
+from rocmenv.fetch.transfer import Downloads
+from rocmenv.model.layout import Kind, Layout
+from rocmenv.model.receipt import Receipt
+from rocmenv.model.version import Version
+from rocmenv.ops.install import Options, install
+from rocmenv.ops.rehash import tidy
+from rocmenv.ops.report import Silent
+from rocmenv.ops.uninstall import uninstall
+from rocmenv.sources import local
+from rocmenv.sources.local import LocalPlan
+from rocmenv.store import registry, transaction
+from rocmenv.store.paths import Root
+from tests.builders import add, fake_prefix, process, root_with
+from tests.fetch.server import Site, serving
+
+REPOSITORY = Path(__file__).parent.parent.parent
+V700 = Version.parse("7.0.0")
+
+
+def receipt(version: Version) -> Receipt:
+    return Receipt(version, Layout(Kind.LEGACY), "local", "/x", "2026-01-01", "0")
+
+
+# Every other step each, so that together they are few enough to run each time.
+@pytest.mark.parametrize(
+    ("scenario", "mode", "first"),
+    [
+        ("fresh", "error", 1),
+        ("fresh", "kill", 2),
+        ("replace", "error", 1),
+        ("replace", "kill", 2),
+        ("replace in two steps", "error", 2),
+        ("replace", "interrupt", 1),
+    ],
+)
+def test_a_step_may_fail_or_be_the_last(scenario: str, mode: str, first: int) -> None:
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.store.faults", folder, scenario, mode, str(first), "2"],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+    assert done.returncode == 0, done.stderr
+    steps = json.loads(done.stdout)
+    assert len(steps) > 50
+    assert {step["visible"] for step in steps} == {"before", "complete"}
+    for step in steps:
+        assert step["next"] == "complete", step
+        assert step["left"] == [], step
+        assert step["shims"], step
+        assert step["ended"] != "wrong", step
+        # Only where the clearing up itself is hit does something stay, for the next install.
+        assert not step.get("staged") or "staging/" in step["event"], step
+
+
+def test_a_replacement_killed_between_its_two_renames_is_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where two folders cannot change places in one step."""
+    root = root_with(tmp_path, "6.3.0")
+    version = Version.parse("6.3.0")
+    script = f"""
+import os, signal
+from pathlib import Path
+from rocmenv.store import transaction
+from rocmenv.store.paths import Root
+from tests.store.test_transaction import receipt, Version
+transaction._exchange = lambda *_: False
+rename = os.rename
+def last(one, other):
+    rename(one, other)
+    os.kill(os.getpid(), signal.SIGKILL)
+os.rename = last
+with transaction.staging(Root(Path({str(root.path)!r})), Version.parse("6.3.0")) as stage:
+    stage.commit(receipt(stage.version))
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, check=False)
+    assert done.returncode == -9
+    assert registry.versions(root) == []
+    assert tidy(process(root.path), root) == ["6.3.0"]
+    item = registry.find(root, version)
+    assert item.receipt.source == "local"
+    assert item.receipt.files > 0, "the old install is back"
+    for folder in (root.staging, root.trash, root.journal):
+        assert os.listdir(folder) == []
+
+
+def test_what_is_staged_is_not_seen_and_goes_when_the_block_ends(tmp_path: Path) -> None:
+    root = root_with(tmp_path)
+
+    def stop() -> None:
+        with transaction.staging(root, V700) as stage:
+            (stage.tree / "bin").mkdir()
+            assert registry.load(root) == registry.Listing({})
+            assert stage.tree.stat().st_dev == root.versions.stat().st_dev
+            assert os.listdir(root.journal) == [stage.folder.name]
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        stop()
+    assert os.listdir(root.staging) == os.listdir(root.journal) == os.listdir(root.versions) == []
+
+
+def test_a_running_install_is_not_cleared_away(tmp_path: Path) -> None:
+    root = root_with(tmp_path)
+    with transaction.staging(root, V700) as stage:
+        script = (
+            "import sys; from pathlib import Path; from rocmenv.store import transaction; "
+            "from rocmenv.store.paths import Root; "
+            "print(transaction.recover(Root(Path(sys.argv[1]))))"
+        )
+        out = subprocess.run(
+            [sys.executable, "-c", script, str(root.path)], capture_output=True, check=True
+        ).stdout
+        assert out == b"[]\n"
+        assert stage.tree.is_dir()
+        stage.commit(receipt(V700))
+    assert registry.versions(root) == [V700]
+
+
+def test_a_stage_is_noted_before_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process that clears up between the two steps must not take it for nobody's."""
+    root = root_with(tmp_path, "6.3.0")
+    mkdir = Path.mkdir
+    noted: list[list[str]] = []
+
+    def watched(path: Path, mode: int = 0o777, **named: bool) -> None:
+        if path.parent.parent == root.staging:
+            noted.append(os.listdir(root.journal))
+        mkdir(path, mode, **named)
+
+    monkeypatch.setattr(Path, "mkdir", watched)
+    with transaction.staging(root, V700) as stage:
+        assert noted
+        assert all(names == [stage.folder.name] for names in noted)
+
+
+def test_what_nobody_noted_is_cleared_away(tmp_path: Path) -> None:
+    root = root_with(tmp_path, "6.3.0")
+    (root.staging / "6.2.0.abc" / "tree").mkdir(parents=True)
+    (root.journal / "odd").touch()
+    assert transaction.recover(root) == ["unnamed"]
+    assert os.listdir(root.staging) == os.listdir(root.journal) == []
+
+
+def test_the_same_version_twice_at_once_is_refused(tmp_path: Path) -> None:
+    root = root_with(tmp_path)
+    with (
+        transaction.staging(root, V700),
+        pytest.raises(LockedError, match=f"process {os.getpid()}: install 7.0.0"),
+        transaction.staging(root, V700),
+    ):
+        pass
+
+
+def test_a_removal_that_stops_is_finished_by_the_next_change(tmp_path: Path) -> None:
+    root = root_with(tmp_path, "6.3.0", "6.4.1")
+    with pytest.raises(KeyboardInterrupt), transaction.removal(root, Version.parse("6.3.0")):
+        raise KeyboardInterrupt
+    assert (root.activations / "6.3.0.sh").exists(), "not yet"
+    assert tidy(process(root.path), root) == ["6.3.0"]
+    assert not (root.activations / "6.3.0.sh").exists()
+    assert [str(v) for v in registry.versions(root)] == ["6.4.1"]
+    assert tidy(process(root.path), root) == []
+
+
+def test_a_removal_that_fails_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = root_with(tmp_path, "6.3.0")
+    item = registry.find(root, Version.parse("6.3.0"))
+
+    def broken(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(root.versions))
+
+    monkeypatch.setattr(os, "rename", broken)
+    with pytest.raises(RocmenvError, match=r"versions/6.3.0 cannot be written \(Permission"):
+        uninstall(process(root.path), root, item)
+    assert os.listdir(root.journal) == []
+    assert registry.find(root, item.version) == item
+
+
+def test_a_failed_reinstall_leaves_the_old_one(tmp_path: Path) -> None:
+    root = root_with(tmp_path, "6.3.0")
+    before = registry.find(root, Version.parse("6.3.0"))
+    wrong = fake_prefix(tmp_path / "wrong", "6.4.0")
+    plan = local.plan(before.version, str(wrong), "/")
+    options = Options(jobs=1, reinstall=True)
+    with pytest.raises(StoreError, match="says it is 6.4.0, not 6.3.0"):
+        install(process(root.path), root, plan, Downloads(root.cache), options, Silent())
+    assert registry.find(root, before.version) == before
+    assert os.listdir(root.staging) == os.listdir(root.trash) == os.listdir(root.journal) == []
+
+
+# Space.
+
+
+def test_space_is_checked_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = root_with(tmp_path)
+    source = fake_prefix(tmp_path / "rocm", "7.0.0")
+    (source / "lib/big").write_bytes(bytes(100_000))
+    plan = local.plan(V700, str(source), "/")
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=90_000))
+    with pytest.raises(SpaceError, match=r"7.0.0 needs 0.0 GB .* has 0.0 GB free"):
+        install(process(root.path), root, plan, Downloads(root.cache), Options(jobs=1), Silent())
+    assert os.listdir(root.versions) == os.listdir(root.staging) == []
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=200_000))
+    install(process(root.path), root, plan, Downloads(root.cache), Options(jobs=1), Silent())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
+@pytest.mark.parametrize("kind", ["folder", "tarball", "address"])
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, kind: str) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(small)], check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        root = Root(small / "root")
+        add(root, "6.3.0", fake_prefix(tmp_path / "rocm-6.3.0", "6.3.0"))
+        source = fake_prefix(tmp_path / "rocm-7.0.0", "7.0.0")
+        # Well packed, so that the guess of a tarball's size is too small; or not at all.
+        (source / "lib/big").write_bytes(
+            b"x" * 3_000_000 if kind != "address" else os.urandom(1_200_000)
+        )
+        subprocess.run(["tar", "-C", str(source), "-czf", f"{source}.tar.gz", "."], check=True)
+        site = Site({"/a.tar.gz": Path(f"{source}.tar.gz").read_bytes()})
+        with serving(site):
+            places = {"folder": str(source), "tarball": f"{source}.tar.gz"}
+            place = places.get(kind, f"{site.url}/a.tar.gz")
+            plan = (Boundless if kind == "folder" else LocalPlan)(V700, place)
+            downloads = Downloads(root.cache)
+            with pytest.raises(SpaceError, match=r"no space is left|there is no space left"):
+                install(process(root.path), root, plan, downloads, Options(jobs=1), Silent())
+        assert [str(v) for v in registry.versions(root)] == ["6.3.0"]
+        assert os.listdir(root.staging) == os.listdir(root.journal) == []
+        assert list(root.cache.rglob("*.part")) == []
+        assert shutil.disk_usage(small).free > 500_000
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=True)
+
+
+class Boundless(LocalPlan):
+    """A plan that does not know its size, as one from an address."""
+
+    @property
+    def installed(self) -> int | None:
+        return None

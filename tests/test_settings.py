@@ -1,0 +1,133 @@
+"""Settings: variable, then file, then default, each with its origin."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from rocmenv import settings
+from rocmenv.envvars import VARIABLES
+from rocmenv.errors import ConfigError
+from rocmenv.settings import SETTINGS, Settings, Value, known_setting, parse_value
+from rocmenv.store.paths import Root
+from tests.builders import process
+
+
+def given(tmp_path: Path, text: str | None = None, **environ: str) -> Settings:
+    root = Root(tmp_path)
+    if text is not None:
+        root.config.write_text(text)
+    return Settings(process(tmp_path, environ), root)
+
+
+def test_defaults_need_no_file(tmp_path: Path) -> None:
+    found = given(tmp_path)
+    assert found.value("profile") == Value("hip", "default")
+    assert found["search"] == ["/opt"]
+    assert found["jobs"] is None
+    assert found.aliases() == {}
+
+
+def test_a_variable_beats_the_file(tmp_path: Path) -> None:
+    found = given(tmp_path, "jobs = 3\n", ROCMENV_JOBS=" 5 ")
+    assert found.value("jobs") == Value(5, "ROCMENV_JOBS")
+    assert given(tmp_path, ROCMENV_JOBS="").value("jobs") == Value(3, f"{tmp_path}/config.toml")
+
+
+def test_the_file_is_read_once(tmp_path: Path) -> None:
+    found = given(tmp_path, "jobs = 3\n")
+    assert found["jobs"] == 3
+    (tmp_path / "config.toml").write_text("jobs = 4\n")
+    assert found["jobs"] == 3
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.key)
+def test_the_table_is_consistent(tmp_path: Path, setting: settings.Setting) -> None:
+    assert given(tmp_path)[setting.key] == setting.default
+    assert setting.variable is None or setting.variable in {v.name for v in VARIABLES}
+    assert setting.default is None or isinstance(setting.default, setting.kind)
+    assert setting.meaning[0].islower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "jobs = true",
+        "jobs = 0",
+        "jobs = -3",
+        "jobs = '3'",
+        "offline = 1",
+        "search = '/opt'",
+        "search = [1]",
+        "profile = 3",
+        "legacy = 'x'\njobs = 1.5",
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    key = text.rpartition("\n")[2].partition(" ")[0]
+    with pytest.raises(ConfigError, match=f"`{key}` in {tmp_path}/config.toml should be") as caught:
+        given(tmp_path, text)[key]
+    assert caught.value.hint == f"run `rocmenv config unset {key}`"
+
+
+def test_a_table_that_is_none_is_as_if_absent(tmp_path: Path) -> None:
+    found = given(tmp_path, "legacy = 'x'\naliases = 3\n")
+    assert found["legacy.mirror"] is None
+    assert found.aliases() == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("offline", "Yes", True),
+        ("offline", "0", False),
+        ("jobs", "12", 12),
+        ("search", "/a::/b c", ["/a", "/b c"]),
+        ("profile", " full", " full"),
+    ],
+)
+def test_texts_become_values(key: str, text: str, value: object) -> None:
+    assert parse_value(known_setting(key), text, "x") == value
+
+
+@pytest.mark.parametrize(("key", "text"), [("jobs", "-1"), ("jobs", "²"), ("offline", "")])
+def test_a_text_that_is_no_value_names_its_origin(key: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"\(ORIGIN\)$"):
+        parse_value(known_setting(key), text, "ORIGIN")
+
+
+def test_an_unknown_key_has_a_suggestion() -> None:
+    with pytest.raises(ConfigError) as caught:
+        known_setting("legacy.miror")
+    assert caught.value.hint == "did you mean `legacy.mirror`?"
+    with pytest.raises(ConfigError) as caught:
+        known_setting("zzz")
+    assert caught.value.hint == "`rocmenv config list` shows them"
+
+
+def test_an_alias_that_nobody_set(tmp_path: Path) -> None:
+    found = given(tmp_path, "[aliases]\nwork = '6.3'\n")
+    assert found.alias("work") == "6.3"
+    with pytest.raises(ConfigError, match="`play` is not an alias"):
+        found.alias("play")
+
+
+def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").mkdir()
+    with pytest.raises(ConfigError, match="config.toml cannot be read"):
+        given(tmp_path)["jobs"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the library has no reader before 3.11")
+def test_both_readers_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "jobs = 3\n[legacy]\nmirror = 'http://m'\n[aliases]\na = '6'\n"
+    by_library = given(tmp_path, text)
+    assert by_library["legacy.mirror"] == "http://m"
+    monkeypatch.setattr(sys, "version_info", (3, 10, 0))
+    by_writer = given(tmp_path, text)
+    assert [by_writer[s.key] for s in SETTINGS] == [by_library[s.key] for s in SETTINGS]
+    assert by_writer.aliases() == by_library.aliases()
+    with pytest.raises(ConfigError, match="is not TOML"):
+        given(tmp_path, "jobs =")["jobs"]
