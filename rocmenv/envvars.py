@@ -26,6 +26,7 @@ VARIABLES = (
     Variable("ROCMENV_FINGERPRINT", "fingerprint of the key that signs, in place of the channel's"),
     Variable("ROCMENV_JOBS", "how many packages are fetched and unpacked at once"),
     Variable("ROCMENV_OFFLINE", "1: open no connection, use what is in the cache"),
+    Variable("ROCMENV_TRACEBACK", "1: show where a failure that should not happen came from"),
     Variable("ROCMENV_DIFF", "record of the activation in this shell", public=False),
     Variable("ROCMENV_SHIM_ROOT", "the root of the shim or hook that calls", public=False),
     Variable("ROCMENV_SHIMS", "the shims that led here, against endless loops", public=False),

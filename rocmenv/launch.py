@@ -6,6 +6,7 @@ it through the same operations.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from rocmenv.ops import current
@@ -67,10 +68,10 @@ def _version(process: Process, plus: str | None) -> int:
 
 
 def _init(process: Process, shell: str) -> int:
-    from rocmenv.cli.output import raw  # noqa: PLC0415 - for this branch alone
-    from rocmenv.ops.setup import setup_text  # noqa: PLC0415 - as above
+    from rocmenv.ops.setup import setup_text  # noqa: PLC0415 - for this branch alone
 
-    raw(setup_text(process, find_root(process), shell))
+    text = setup_text(process, find_root(process), shell)
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
     return 0
 
 

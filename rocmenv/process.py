@@ -37,7 +37,7 @@ class Process:
             cwd=_folder(environ.get("PWD")),
             home=Path(os.path.expanduser("~")),
             launcher=_launcher(sys.argv[0]),
-            interactive=sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty(),
+            interactive=all(s is not None and s.isatty() for s in (sys.stdin, sys.stderr)),
             args=tuple(sys.argv[1:]),
         )
 
@@ -49,15 +49,19 @@ class Process:
         self, program: str, arguments: Sequence[str], environ: Mapping[str, str]
     ) -> NoReturn:
         """Become another program. Raises OSError when that cannot be started."""
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         os.execve(program, [program, *arguments], dict(environ))  # noqa: S606 - that is the job
 
     def leave(self, status: int) -> NoReturn:
         """End at once: what was written is flushed, nothing else is tidied up."""
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         os._exit(status)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # a stream that was closed before we started
+            stream.flush()
 
 
 def _folder(named: str | None) -> str:

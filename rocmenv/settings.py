@@ -23,14 +23,29 @@ class Setting:
     kind: type
     variable: str | None = None
     default: object = None
+    choices: tuple[str, ...] = ()
 
 
+PROFILE_NAMES = ("runtime", "hip", "sdk", "full")
 SETTINGS = (
-    Setting("channel", "where `install` looks: `legacy` or `distro`", str, None, "legacy"),
-    Setting("profile", "which packages an install has: `hip`, `full` ...", str, None, "hip"),
+    Setting(
+        "channel",
+        "where `install` looks: `legacy` or `distro`",
+        str,
+        None,
+        "legacy",
+        ("legacy", "distro"),
+    ),
+    Setting("profile", "which packages an install has", str, None, "hip", PROFILE_NAMES),
     Setting("jobs", "packages fetched and unpacked at once", int, "ROCMENV_JOBS"),
-    Setting("keep_downloads", "whether packages stay in the cache after an install", bool),
-    Setting("offline", "open no connection", bool, "ROCMENV_OFFLINE"),
+    Setting(
+        "keep_downloads",
+        "whether packages stay in the cache after an install",
+        bool,
+        None,
+        default=False,
+    ),
+    Setting("offline", "open no connection", bool, "ROCMENV_OFFLINE", default=False),
     Setting("search", "folders in which AMD's packages install", list, None, ["/opt"]),
     Setting("legacy.mirror", "base address of AMD's repositories", str, "ROCMENV_MIRROR"),
     Setting("legacy.keyring", "file with the keys that sign them", str, "ROCMENV_KEYRING"),
@@ -67,7 +82,7 @@ class Settings:
         if found is None:
             return Value(setting.default, "default")
         if not _is_fit(setting, found):
-            msg = f"`{key}` in {self._root.config} should be {_words(setting.kind)}"
+            msg = f"`{key}` in {self._root.config} should be {_words(setting)}"
             raise ConfigError(msg, hint=f"run `rocmenv config unset {key}`")
         return Value(found, str(self._root.config))
 
@@ -115,9 +130,9 @@ def parse_value(setting: Setting, text: str, origin: str) -> object:
         return int(lowered)
     if setting.kind is list:
         return [part for part in text.split(":") if part]
-    if setting.kind is str and text:
+    if setting.kind is str and text and text in (setting.choices or (text,)):
         return text
-    msg = f"`{setting.key}` should be {_words(setting.kind)}, not {visible(text)} ({origin})"
+    msg = f"`{setting.key}` should be {_words(setting)}, not {visible(text)} ({origin})"
     raise ConfigError(msg)
 
 
@@ -127,16 +142,20 @@ def _is_fit(setting: Setting, value: object) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and value > 0
     if setting.kind is list:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if setting.choices:
+        return value in setting.choices
     return isinstance(value, setting.kind)
 
 
-def _words(kind: type) -> str:
+def _words(setting: Setting) -> str:
+    if setting.choices:
+        return "one of " + ", ".join(f"`{choice}`" for choice in setting.choices)
     names: dict[type, str] = {
         bool: "`true` or `false`",
         int: "a number from 1",
         list: "a list of folders",
     }
-    return names.get(kind, "a text")
+    return names.get(setting.kind, "a text")
 
 
 def _lookup(table: dict[str, Any], key: str) -> object:

@@ -85,7 +85,7 @@ def test_a_table_that_is_none_is_as_if_absent(tmp_path: Path) -> None:
         ("offline", "0", False),
         ("jobs", "12", 12),
         ("search", "/a::/b c", ["/a", "/b c"]),
-        ("profile", " full", " full"),
+        ("legacy.mirror", " x", " x"),
     ],
 )
 def test_texts_become_values(key: str, text: str, value: object) -> None:

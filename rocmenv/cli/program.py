@@ -82,8 +82,14 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that `args` name, else a usage error with the nearest name."""
+        """The command that `args` name, else a usage error with the nearest name.
+
+        After `+VERSION` any other word is a program to run with that version.
+        """
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            # Still what `run` handed over: the group's own function has not run yet.
+            if isinstance(ctx.obj, tuple) and ctx.obj[1] is not None:
+                return "exec", self.get_command(ctx, "exec"), args
             near = difflib.get_close_matches(args[0], ORDER, n=1)
             hint = f"did you mean `rocmenv {near[0]}`?" if near else "`rocmenv --help` lists them"
             msg = f"{visible(args[0])} is not a command of rocmenv"
@@ -101,7 +107,7 @@ def program(ctx: click.Context, root_option: str | None) -> None:
     """Install ROCm releases side by side and select one per shell or project.
 
     A version is written `6.3.0`, `6.3` (newest 6.3.x), `latest`, `>=6.3,<7` or `system`.
-    `rocmenv +6.3 COMMAND` uses that version for one command.
+    `rocmenv +6.3 hipcc ...` runs one program with that version.
     """
     process, plus = ctx.obj
     ctx.obj = Context(process, plus, root_option)

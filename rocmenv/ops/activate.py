@@ -110,12 +110,12 @@ def not_found(
     """The refusal for a command that the selected version lacks, naming those that have it."""
     where = f"version {item.version} has no command" if item else "the system has no command"
     msg = f"{where} {visible(command)} ({selection.origin})"
-    others = [str(i.version) for i in having(root, command)]
+    others = [i.version for i in having(root, command)]
     if others:
-        listed = ", ".join(others)
-        return CommandNotFoundError(
-            msg, hint=f"these have it: {listed}; run `rocmenv +{others[-1]} exec {command}`"
-        )
+        listed = ", ".join(map(str, others))
+        best = ([v for v in others if v.is_final and not v.local] or others)[-1]
+        hint = f"these have it: {listed}; run `rocmenv +{best} exec {command}`"
+        return CommandNotFoundError(msg, hint=hint)
     if item is not None:
         import difflib  # noqa: PLC0415 - only for messages
 

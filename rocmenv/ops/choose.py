@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import NotInstalledError, StoreError, UsageError
-from rocmenv.model.selection import PIN_NAME, Origin, Selection, Source
+from rocmenv.model.selection import PIN_NAME
 from rocmenv.model.version import Spec
 from rocmenv.ops import current
+from rocmenv.shells.choose import SHELLS
 from rocmenv.store import pins
 from rocmenv.store.lock import ready_to_write
 
@@ -66,18 +67,19 @@ def default_spec(root: Root) -> str:
     return str(spec) if spec else "system"
 
 
-def needs_function(command: str, word: str | None) -> UsageError:
-    """The refusal for what only the shell's own function can do."""
+def needs_function(process: Process, command: str, word: str | None) -> UsageError:
+    """The refusal for what only the shell's own function can do, with its set-up line."""
     msg = f"`rocmenv {command}` changes this shell, and rocmenv is not set up in it"
-    line = 'eval "$(rocmenv init bash)"'
+    shell = os.path.basename(process.get("SHELL") or "")
+    line = f'eval "$(rocmenv init {shell if shell in SHELLS else "bash"})"'
+    if shell == "fish":
+        line = "rocmenv init fish | source"
     other = f", or for one command: `rocmenv +{word} exec COMMAND`" if word else ""
-    return UsageError(
-        msg, hint=f"run `{line}` (zsh, sh alike; fish: `rocmenv init fish | source`){other}"
-    )
+    return UsageError(msg, hint=f"run `{line}`{other}")
 
 
 def _checked(process: Process, root: Root, text: str, *, force: bool) -> Spec:
-    selection = Selection(Spec.parse(text), Origin(Source.OPTION, "the command line"))
+    selection = current.asked(text)
     try:
         current.version_for(process, root, selection)
     except NotInstalledError as error:

@@ -22,13 +22,11 @@ VARIABLE = "ROCMENV_VERSION"
 def selected(process: Process, root: Root, option: str | None = None) -> Selection:
     """The request that counts: option, variable, nearest pin, user's default, system.
 
-    The shims (shims/common.sh) and hooks follow the same order; one table of cases holds
+    The shims (shims/wanted.sh) and hooks follow the same order; one table of cases holds
     all three to it (tests/shells/test_selection_table.py).
     """
     if option is not None:
-        return Selection(
-            Spec.parse(option), Origin(Source.OPTION, f"`{option}` on the command line")
-        )
+        return asked(option)
     text = process.get(VARIABLE)
     if text is not None:
         try:
@@ -44,6 +42,11 @@ def selected(process: Process, root: Root, option: str | None = None) -> Selecti
         if spec is not None:
             return Selection(spec, Origin(Source.DEFAULT, str(root.default)))
     return Selection(Spec.parse("system"), Origin(Source.SYSTEM))
+
+
+def asked(text: str) -> Selection:
+    """The selection that words on the command line make."""
+    return Selection(Spec.parse(text), Origin(Source.OPTION, f"`{text}` on the command line"))
 
 
 def version_for(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import threading
 from dataclasses import dataclass
@@ -122,7 +123,9 @@ def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
     found = find_version(tree)
     if found is not None and found.release != plan.version.release:
         msg = f"what {plan.origin} holds says it is {found}, not {plan.version}"
-        raise StoreError(msg, hint=f"install it as what it is: `rocmenv install {found}`")
+        same = f" --from {shlex.quote(plan.origin)}" if plan.channel == "local" else ""
+        hint = f"install it as what it is: `rocmenv install {found}{same}`"
+        raise StoreError(msg, hint=hint)
     layout = find_layout(tree)
     if not os.path.isdir(os.path.join(tree, "bin")):
         msg = f"{plan.origin} does not hold a ROCm: there is no `bin` at its top"

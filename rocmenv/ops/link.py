@@ -7,10 +7,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from rocmenv import __version__
-from rocmenv.errors import StoreError, UsageError, visible
+from rocmenv.errors import NotInstalledError, StoreError, UsageError, visible
 from rocmenv.model.receipt import Receipt
-from rocmenv.model.selection import Origin, Selection, Source
-from rocmenv.model.version import Spec, Version
+from rocmenv.model.version import Version
 from rocmenv.ops import current
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.probe.prefix import Prefix, find_layout, look_at
@@ -58,11 +57,15 @@ def link(process: Process, root: Root, folder: str, name: str | None) -> Install
     return registry.find(root, found.version)
 
 
-def unlink(process: Process, root: Root, text: str) -> Version:
-    """Forget a link, also one whose prefix is gone."""
-    selection = Selection(Spec.parse(text), Origin(Source.OPTION, "the command line"))
+def linked(process: Process, root: Root, text: str) -> Version:
+    """The link that `text` names, also one whose prefix is gone."""
+    selection = current.asked(text)
     # By name alone: a link whose prefix is gone is not whole, and is forgotten all the same.
-    version = current.version_for(process, root, selection, registry.versions(root))
+    try:
+        version = current.version_for(process, root, selection, registry.versions(root))
+    except NotInstalledError as error:
+        hint = "`rocmenv versions` shows what there is"
+        raise NotInstalledError(error.message, hint=hint) from error
     if version is None:
         msg = "`system` is not linked"
         raise UsageError(msg)
@@ -72,11 +75,15 @@ def unlink(process: Process, root: Root, text: str) -> Version:
     if not receipt.is_link:
         msg = f"version {version} is an install, not a link"
         raise StoreError(msg, hint=f"run `rocmenv uninstall {version}`")
+    return version
+
+
+def unlink(process: Process, root: Root, version: Version) -> None:
+    """Forget a link that `linked` has found; its files stay."""
     tidy(process, root)
     with transaction.removal(root, version):
         rehash(process, root)
     transaction.empty_trash(root)
-    return version
 
 
 def _must_be_prefix(path: str) -> None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rocmenv.store.paths import Root
 
 _TAILS = {
-    "bash": ("init.prompt.sh", "init.tail.bash"),
-    "zsh": ("init.prompt.sh", "init.tail.zsh"),
+    "bash": ("init.prompt.bash", "init.tail.bash"),
+    "zsh": ("init.prompt.bash", "init.tail.zsh"),
 }
 # How click's scripts call the program, and how ours do.
 _CALLS = {

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.env.diff import EnvDiff
-from rocmenv.errors import RocmenvError, StoreError, UsageError
-from rocmenv.model.selection import Origin, Selection, Source
-from rocmenv.model.version import Spec
+from rocmenv.errors import NotInstalledError, RocmenvError, StoreError, UsageError
 from rocmenv.ops import current
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.store import pins, registry, transaction
@@ -30,16 +28,20 @@ class Reason:
     def __str__(self) -> str:
         return self.words
 
-    def refusal(self, version: Version) -> StoreError:
-        """The error that refuses to remove `version`."""
-        hint = f"{self.cure}, or `rocmenv uninstall --yes {version}`"
+    def refusal(self, version: Version, command: str) -> StoreError:
+        """The error that refuses to let `command` take `version` away."""
+        hint = f"{self.cure}, or `rocmenv {command} --yes {version}`"
         return StoreError(f"version {version} is {self.words}", hint=hint)
 
 
 def removable(process: Process, root: Root, text: str) -> Installed:
     """The install that `text` names; links and the system's are refused."""
-    selection = Selection(Spec.parse(text), Origin(Source.OPTION, "the command line"))
-    version = current.version_for(process, root, selection)
+    selection = current.asked(text)
+    try:
+        version = current.version_for(process, root, selection)
+    except NotInstalledError as error:
+        hint = "`rocmenv versions` shows what there is"
+        raise NotInstalledError(error.message, hint=hint) from error
     if version is None:
         msg = "the system's ROCm is not ours to remove"
         raise UsageError(msg, hint="name an installed version; `rocmenv versions` shows them")
@@ -88,7 +90,6 @@ def uninstall(process: Process, root: Root, item: Installed) -> None:
 
 def _means(process: Process, root: Root, text: str, version: Version) -> bool:
     try:
-        selection = Selection(Spec.parse(text), Origin(Source.OPTION, text))
-        return current.version_for(process, root, selection) == version
+        return current.version_for(process, root, current.asked(text)) == version
     except RocmenvError:
         return False

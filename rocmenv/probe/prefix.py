@@ -188,7 +188,7 @@ def _is_file(path: str, name: str) -> bool:
 
 
 def _info_texts(path: str) -> Iterable[str]:
-    # The older names are those that AMD's own readers still try (environment facts, 0).
+    # The older names are those that AMD's own readers still try (rocminfo and rocm-cli).
     for name in ("version", "version-rocm", "version-dev", "version-utils", "version-libs"):
         text = _text(os.path.join(path, ".info", name)).strip()
         if text:

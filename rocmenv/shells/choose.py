@@ -23,7 +23,7 @@ def shell_named(name: str) -> Shell:
     bare = name.rpartition("/")[2].removeprefix("-").removesuffix(".exe")
     shell = SHELLS.get(bare)
     if shell is None:
-        near = difflib.get_close_matches(bare, SHELLS, n=1)
+        near = difflib.get_close_matches(bare, SHELLS, n=1, cutoff=0.7)
         known = ", ".join(f"`{known}`" for known in SHELLS)
         guess = f"did you mean `{near[0]}`? " if near else ""
         msg = f"{visible(name)} is not a shell that rocmenv knows"

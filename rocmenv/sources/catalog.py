@@ -14,6 +14,8 @@ from pathlib import Path
 from rocmenv.errors import ResolveError
 from rocmenv.model.version import Spec, Version, choose, nearest
 
+# From here on releases come from another build and other places; there is no 8 or 9.
+_THEROCK = (7, 9, 0, 0)
 _FILE = Path(__file__).parent.parent / "data" / "releases.json"
 
 
@@ -95,6 +97,8 @@ def pick(catalog: Catalog, spec: Spec) -> Version:
         return spec.exact
     offered = [r.version for r in catalog.legacy()]
     found = choose(spec, offered)
+    if found is None and spec.exact is not None:
+        _refuse_other_streams(catalog, spec.exact)
     if found is None:
         elsewhere = choose(spec, [r.version for r in catalog.releases])
         if elsewhere is not None:
@@ -108,7 +112,7 @@ def pick(catalog: Catalog, spec: Spec) -> Version:
 
 def _refuse_other_streams(catalog: Catalog, version: Version) -> None:
     known = catalog.release(version)
-    if known is not None and known.stream != "legacy":
+    if version.release >= _THEROCK if known is None else known.stream != "legacy":
         msg = (
             f"release {version} is not in AMD's legacy repositories, and this rocmenv installs "
             "from no other channel of AMD yet"

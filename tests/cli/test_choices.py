@@ -149,7 +149,7 @@ def test_unsetting_what_is_not_set_changes_nothing(rocmenv: Runner, root: Root) 
         ("jobs", "0", "`jobs` should be a number from 1, not `0`"),
         ("jobs", "many", "`jobs` should be a number from 1"),
         ("offline", "maybe", "`offline` should be `true` or `false`"),
-        ("profile", "", "`profile` should be a text"),
+        ("profile", "", "`profile` should be one of"),
         ("mirror", "x", "`mirror` is not a setting"),
         ("aliases.latest", "6.3", "`latest` cannot be an alias"),
         ("aliases.system", "6.3", "`system` cannot be an alias"),
@@ -213,7 +213,7 @@ def test_uninstall_removes_a_version_and_its_shims(rocmenv: Runner, root: Root) 
     assert not (root.activations / "6.3.0.sh").exists()
     assert (
         rocmenv("uninstall", "6.3").refused()
-        == "no installed version fits `6.3` (set by the command line)"
+        == "no installed version fits `6.3` (set by `6.3` on the command line)"
     )
 
 
@@ -278,7 +278,7 @@ def test_a_person_is_asked(root: Root, answer: str, *, gone: bool) -> None:
         encoding="utf-8",
         timeout=20,
     )
-    child.expect_exact("Remove 6.3.0 all the same?")
+    child.expect_exact("Uninstall 6.3.0 all the same?")
     child.sendline(answer)
     child.expect(pexpect.EOF)
     child.close()

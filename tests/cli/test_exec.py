@@ -53,6 +53,13 @@ def test_arguments_arrive_to_the_byte(echo: Root, words: tuple[str, ...]) -> Non
     assert environ["ROCM_PATH"] == f"{echo.versions}/6.3.0"
 
 
+def test_any_word_after_a_version_is_a_program_to_run(echo: Root) -> None:
+    words, _, environ = heard(run(echo, "+6.3.0", "hipcc", "--help", "x y"))
+    assert words == [b"--help", b"x y"]
+    assert environ["ROCMENV_VERSION"] == "6.3.0"
+    assert "has no command `nosuch`" in run(echo, "+6.3.0", "nosuch").refused(127)
+
+
 def test_the_status_is_the_childs(echo: Root) -> None:
     assert run(echo, "+6.3", "exec", "hipcc", STATUS="42").status == 42
 

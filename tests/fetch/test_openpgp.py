@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TEXT = b"Origin: repo.example.invalid\nSuite: jammy\n\nSHA256:\n- dash\n--- dashes\nlast line\n"
 BODY = TEXT[:-1]
-PAST = ("--faked-system-time", "20160801T000000")
+PAST = ("--faked-system-time", "20160801T000000!")
 
 
 class Ring(NamedTuple):
@@ -58,7 +58,9 @@ def ring() -> Iterator[Ring]:
         f["child"] = keys.add_subkey("parent")
         signed = {n: keys.clearsign(TEXT, n) for n in ("good", "rsa", "weak", "gone", "stranger")}
         signed["child"] = keys.clearsign(TEXT, "parent")
-        signed["old"] = keys.clearsign(TEXT, "old", more=("--faked-system-time", "20161001T000000"))
+        signed["old"] = keys.clearsign(
+            TEXT, "old", more=("--faked-system-time", "20161001T000000!")
+        )
         signed["two"] = keys.clearsign(TEXT, "stranger", "good")
         signed["sha1"] = keys.clearsign(TEXT, "rsa", more=("--digest-algo", "SHA1"))
         keys.revoke("gone")
@@ -176,14 +178,14 @@ def test_an_expired_subkey_counts_no_more(ring: Ring, judge: str) -> None:
     name = f"lapsed-{judge}"
     ring.keys.make(name, *PAST, kind="rsa2048", use="cert")
     ring.keys.add_subkey(name, "1y", *PAST)
-    then = ("--faked-system-time", "20161001T000000")
+    then = ("--faked-system-time", "20161001T000000!")
     signed = ring.keys.clearsign(TEXT, name, more=then)
     error = refusal(lambda: verify(signed, None, ring.keys.export(name), None))
     assert "expired" in error.message, judge
 
 
 def test_an_expired_signature_counts_no_more(ring: Ring, judge: str) -> None:
-    more = ("--faked-system-time", "20200101T000000", "--default-sig-expire", "10d")
+    more = ("--faked-system-time", "20200101T000000!", "--default-sig-expire", "10d")
     name = f"longer-{judge}"
     ring.keys.make(name, *PAST, kind="rsa2048")
     signed = ring.keys.clearsign(TEXT, name, more=more)

@@ -43,7 +43,7 @@ def test_the_channel_is_filled_in(known: Catalog) -> None:
     assert known.suites["jammy"] == (2, 35)
 
 
-@pytest.mark.parametrize("text", ["6.3.0", "6.3.9", "9.9.9"])
+@pytest.mark.parametrize("text", ["6.3.0", "6.3.9", "5.9.9"])
 def test_a_full_release_is_let_through(known: Catalog, text: str) -> None:
     assert str(catalog.pick(known, Spec.parse(text))) == text
 

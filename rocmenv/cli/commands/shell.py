@@ -18,7 +18,7 @@ from rocmenv.ops.choose import needs_function
 def command(ctx: Context, spec: str | None, *, unset: bool) -> None:
     """Select VERSION in this shell alone; without VERSION, show that choice."""
     if spec is not None or unset:
-        raise needs_function("shell", spec or "--unset")
+        raise needs_function(ctx.process, "shell", spec)
     text = ctx.process.get("ROCMENV_VERSION")
     if text is None:
         msg = "this shell has no version of its own"

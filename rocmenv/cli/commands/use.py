@@ -26,7 +26,7 @@ def command(ctx: Context, spec: str | None, *, project: bool, default: bool, for
         msg = "`--project` and `--global` are two different places"
         raise UsageError(msg, hint="run `rocmenv use` once for each")
     if not (project or default):
-        raise needs_function("use", spec)
+        raise needs_function(ctx.process, "use", spec)
     if spec is None:
         msg = "a version is missing"
         raise UsageError(msg, hint="name one: `rocmenv use --project latest`")
