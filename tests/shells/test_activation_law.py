@@ -173,3 +173,33 @@ def test_exec_gives_its_program_the_same(root: Root, environ: dict[str, str]) ->
     del want[RECORD]
     assert ready.environ == {**want, "ROCMENV_VERSION": "6.3.0"}
     assert ready.program == str(root.versions / "6.3.0/bin/env-of")
+
+
+def test_values_of_several_lines_pass_through_unharmed(
+    shell: RealShell, root: Root, tmp_path: Path, cases: Path
+) -> None:
+    """R10: values with line feeds, quotes and a function export, to and fro."""
+    environ = parse((cases / "env" / "multi-line.env0").read_bytes())
+    if shell.name != "bash":
+        # Only bash reads exported functions; dash and others drop names that are none.
+        environ.pop("BASH_FUNC_greet%%")
+    environ = prepared(root, environ)
+    script = f"""
+{shell.setup(root)}
+{set_version(shell, "6.3.0")}
+_rocmenv_hook
+DUMP
+rocmenv deactivate
+DUMP
+"""
+    ran = shell.run(script, environ, tmp_path)
+    active, back = ran.dumps
+    ours = {name: value for name, value in environ.items() if name.startswith("ROCM_")}
+    assert {k: v for k, v in back.items() if k in ours} == ours
+    assert "HIP_PATH" not in back
+    assert without(active)["ROCM_PATH"] == str(root.versions / "6.3.0")
+    assert {k: v for k, v in active.items() if k in ours and k != "ROCM_PATH"} == {
+        k: v for k, v in ours.items() if k != "ROCM_PATH"
+    }
+    assert {line for line in ran.err.splitlines() if not line.startswith("rocmenv: ")} == set()
+    assert list(tmp_path.iterdir()) == []
