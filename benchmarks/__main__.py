@@ -7,6 +7,7 @@ that run and say more about the machine. A peer that is not installed is left ou
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -25,11 +26,13 @@ def main() -> int:
     unknown = [name for name in given.names if name not in ALL]
     if unknown:
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(ALL)}")
+    here = Path(__file__).parent.parent
     for name in given.names or ALL:
         print(f"\n== {name}")
         with tempfile.TemporaryDirectory(prefix="rocmenv-bench-") as folder:
             for line in ALL[name](Path(folder), quick=given.quick):
                 print(f"  {line}")
+            os.chdir(here)  # children are started where we are, which the folder may be
     return 0
 
 

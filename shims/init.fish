@@ -46,6 +46,7 @@ function _rocmenv_wanted
     set -g _rocmenv_f ROCMENV_VERSION
     test -z "$_rocmenv_w"; or return 0
     set -l d $PWD
+    string match -q -- '/*' "$d"; or set d ''
     while true
         set -g _rocmenv_f "$d/.rocm-version"
         if test -f "$_rocmenv_f"

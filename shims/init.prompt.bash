@@ -6,6 +6,7 @@ _rocmenv_prompt() {
   if [[ $PWD == "${_rocmenv_pwd-}" && ${ROCMENV_VERSION-} == "${_rocmenv_var-}" ]]; then
     [[ -z $_rocmenv_var ]] || return "$_rocmenv_keep"
     _rocmenv_at=$PWD
+    [[ $PWD == /* ]] || _rocmenv_at=''
     while [[ ! -f $_rocmenv_at/.rocm-version && -n $_rocmenv_at ]]; do
       _rocmenv_at=${_rocmenv_at%/*}
     done

@@ -33,7 +33,8 @@ _rocmenv_pin() {
 _rocmenv_wanted() {
   _rocmenv_w=${ROCMENV_VERSION-} _rocmenv_f=ROCMENV_VERSION
   [ -z "$_rocmenv_w" ] || return 0
-  _rocmenv_d=$PWD
+  # In a folder that was deleted a shell may call it `.`, which has no way up.
+  case $PWD in /*) _rocmenv_d=$PWD ;; *) _rocmenv_d='' ;; esac
   while :; do
     _rocmenv_f=$_rocmenv_d/.rocm-version
     if [ -f "$_rocmenv_f" ]; then

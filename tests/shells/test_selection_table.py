@@ -216,6 +216,31 @@ def test_a_pin_in_the_root_directory_and_a_folder_with_odd_names(world: World, r
 
 
 @pytest.mark.parametrize("reader", READERS)
+def test_in_a_folder_that_was_deleted_the_default_holds(world: World, reader: str) -> None:
+    """Some shells call such a folder `.`, and a walk upward from there had no end."""
+    world.root.default.write_text("6.4.1\n")
+    gone = world.projects / "deleted"
+    gone.mkdir(exist_ok=True)
+    if reader == "python":
+        words = [sys.executable, "-m", "rocmenv", "version", "--bare"]
+    elif reader == "shim":
+        words = ["sh", "-c", f"'{world.root.shims}/hipcc' | sed -n 3p"]
+    else:
+        shell = find(reader)
+        end = "; " if shell.is_fish else "\n"
+        script = f"{shell.setup(world.root)}{end}_rocmenv_hook{end}" + 'basename "$ROCM_PATH"'
+        words = [shell.program, *STARTS[reader], "-c", script]
+    try:
+        done = subprocess.run(
+            ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *words],
+            env=world.environ(), cwd=gone, capture_output=True, text=True, check=False, timeout=20,
+        )  # fmt: skip
+        assert done.stdout == "6.4.1\n", done.stderr
+    finally:
+        world.root.default.unlink()
+
+
+@pytest.mark.parametrize("reader", READERS)
 def test_a_version_that_is_gone_is_an_error_everywhere(tmp_path: Path, reader: str) -> None:
     """R04, last part: removed behind the manager's back."""
     root = root_with(tmp_path, "6.3.0")
