@@ -38,6 +38,7 @@ from rocmenv.sources.distro_rules import (
 )
 from rocmenv.sources.distro_sources import Offers, read
 from rocmenv.sources.distro_tree import Mapping, finish
+from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,6 +66,7 @@ class DistroPlan:
     packages: tuple[Package, ...]
     notes: tuple[str, ...]
     host: tuple[str, ...]
+    remembered: Remembered
     channel: str = "distro"
 
     @property
@@ -91,6 +93,7 @@ class DistroPlan:
 
     def build(self, work: Work) -> Built:
         """Fetch, verify and unpack all packages, and make them fit their new place."""
+        self.remembered.keep()
         tree = Tree(work.tree, cancel=work.downloads.cancel)
         jobs = [
             Job(self.offers.home(p).artifact(p), p.name, Mapping(with_man=is_rocm(p.name)))
@@ -135,7 +138,8 @@ def plan(
         msg = f"this machine has no list of packages (`{status}`)"
         raise HostError(msg, hint="the distro channel is for Debian and Ubuntu")
     bare = _profile(request.profile)
-    found = read(etc, architecture, request.suite, downloads)
+    remembered = Remembered(downloads)
+    found = read(etc, architecture, request.suite, remembered)
     usable, notes = _without_amds(found.repositories)
     runtimes = [r for one in usable for r in _runtimes(one)]
     if not runtimes:
@@ -161,6 +165,7 @@ def plan(
         packages=closure.packages,
         notes=(*found.notes, *notes),
         host=rules.missing(closure),
+        remembered=remembered,
     )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rocmenv.sources.apt.index import Package
     from rocmenv.sources.apt.repository import LoadedRepository
     from rocmenv.sources.apt.sourcelist import SourceEntry
+    from rocmenv.sources.remembered import Remembered
 
 _MOST_AT_ONCE = 4
 _BY_HASH = re.compile(r"(.+)/by-hash/SHA256/([0-9a-f]{64})\Z")
@@ -68,7 +69,7 @@ class Read:
     failures: tuple[RocmenvError, ...]
 
 
-def read(etc: Path, architecture: str, suite: str | None, downloads: Downloads) -> Read:
+def read(etc: Path, architecture: str, suite: str | None, downloads: Remembered) -> Read:
     """Load and verify every enabled repository of `etc` (`/etc/apt`), several at once.
 
     With `suite`, only that one and those that complete it (`-updates`, `-security`). The
@@ -128,19 +129,19 @@ class IndexCache(Downloads):
     already: planning makes no folders. A newer index takes the place of the older one.
     """
 
-    def __init__(self, downloads: Downloads) -> None:
-        super().__init__(downloads.cache, offline=downloads.offline, cancel=downloads.cancel)
-        self._inner = downloads
+    def __init__(self, remembered: Remembered) -> None:
+        super().__init__(remembered.cache, offline=remembered.offline, cancel=remembered.cancel)
+        self._remembered = remembered
 
     def read(self, url: str, *, limit: int = 64 << 20) -> bytes:
         """As `Downloads.read`."""
         match = _BY_HASH.fullmatch(url)
-        if match is None or not self.cache.is_dir():
-            return self._inner.read(url, limit=limit)
-        path = self.cached(Artifact(url, "index", sha256=match[2]))
+        path = self.cached(Artifact(url, "index", sha256=match[2])) if match else None
         if path is not None:
             return path.read_bytes()
-        data = self._inner.read(url, limit=limit)
+        if match is None or self.offline or not self.cache.is_dir():
+            return self._remembered.read(url, limit=limit)
+        data = self._remembered.online.read(url, limit=limit)
         if len(data) >= _LARGE and hashlib.sha256(data).hexdigest() == match[2]:
             with contextlib.suppress(OSError):  # an unwritable cache is no reason to stop
                 self._keep(match[1], match[2], data)

@@ -21,13 +21,13 @@ class Remembered(Downloads):
 
     def __init__(self, downloads: Downloads) -> None:
         super().__init__(downloads.cache, offline=downloads.offline, cancel=downloads.cancel)
-        self._online = downloads
+        self.online = downloads
         self._seen: dict[str, bytes] = {}
 
     def read(self, url: str, *, limit: int = 64 << 20) -> bytes:
         """As `Downloads.read`; offline what the last run kept, `NotThereError` for nothing."""
         if not self.offline or url.startswith("file:"):
-            self._seen[url] = self._online.read(url, limit=limit)
+            self._seen[url] = self.online.read(url, limit=limit)
             return self._seen[url]
         try:
             return self._path(url).read_bytes()

@@ -154,6 +154,12 @@ def test_what_was_planned_is_installed(person: Person) -> None:
     assert (person.prefix / ".info/version").read_text() == f"{receipt['version']}\n"
 
 
+def test_without_a_network_the_indexes_of_the_install_are_known(person: Person) -> None:
+    done = person.rocmenv("install", "latest", "--channel", "distro", "--dry-run", "--offline")
+    assert done.returncode == 0, done.stderr
+    assert f"{person.version} from distro" in done.stdout
+
+
 def test_the_prefix_holds_no_part_of_the_c_library(person: Person) -> None:
     names = {path.name for path in person.prefix.rglob("lib*.so*")}
     assert not names & {"libc.so.6", "libm.so.6", "libpthread.so.0", "libstdc++.so.6"}
