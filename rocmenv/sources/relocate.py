@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _LARGEST_TEXT = 4 << 20
 _PIECE = 1 << 20
+# How far the pattern looks before and behind a place.
+_AROUND = 16
 # No file of the kernel's own starts a program through a longer first line.
 _LONGEST_SHEBANG = 127
 _LLVM = ("lib/llvm/bin", "llvm/bin")
@@ -81,8 +83,10 @@ def _mend(tree: Path, path: str, old: bytes, new: str) -> str:
 
 
 def _pattern(old: bytes) -> re.Pattern[bytes]:
-    # `/opt/rocm-6.3.0` is not the beginning of `/opt/rocm-6.3.01`, nor of `/opt/rocm-6.3.0-rc`.
-    return re.compile(re.escape(old) + rb"(?![0-9A-Za-z_]|[.-][0-9A-Za-z])")
+    # `/opt/rocm-6.3.0` is not the beginning of `/opt/rocm-6.3.01`, nor of `/opt/rocm-6.3.0-rc`,
+    # nor the end of `/data/opt/rocm-6.3.0`; compilers' options stand right before a path.
+    before = rb"(?:(?<![0-9A-Za-z_.~/-])|(?<=-[ILBF])|(?<=isystem)|(?<=://))"
+    return re.compile(before + re.escape(old) + rb"(?![0-9A-Za-z_]|[.-][0-9A-Za-z])")
 
 
 def _mentions(path: Path, pattern: re.Pattern[bytes], length: int) -> bool:
@@ -92,7 +96,7 @@ def _mentions(path: Path, pattern: re.Pattern[bytes], length: int) -> bool:
         while piece := file.read(_PIECE):
             if pattern.search(tail + piece) is not None:
                 return True
-            tail = piece[-length - 2 :]
+            tail = piece[-length - _AROUND :]
     return False
 
 

@@ -111,6 +111,18 @@ def test_a_longer_name_is_another_place(tree: Path, near: str) -> None:
     assert moved(tree, "a.sh", f"{near}/bin\n") == f"{near}/bin\n"
 
 
+@pytest.mark.parametrize("before", ["/data", "..", "~", "x", "$ORIGIN/..", "/a.b"])
+def test_the_end_of_a_longer_path_is_another_place(tree: Path, before: str) -> None:
+    assert moved(tree, "a.sh", f"{before}{OLD}/bin\n") == f"{before}{OLD}/bin\n"
+
+
+@pytest.mark.parametrize(
+    "before", ["", "=", ":", '"', "(", "-I", "-L", "-isystem", "-Wl,-rpath,", "file://", "${ROOT}"]
+)
+def test_a_path_begins_after_anything_else(tree: Path, before: str) -> None:
+    assert moved(tree, "a.sh", f"{before}{OLD}/bin\n") == f"{before}/new/6.3.0/bin\n"
+
+
 @pytest.mark.parametrize("after", ["", "/", '"', "'", ":", " ", ";", "\n", ".", ". ", "-", ")"])
 def test_the_place_ends_where_a_path_does(tree: Path, after: str) -> None:
     assert moved(tree, "a.sh", f"x {OLD}{after}") == f"x /new/6.3.0{after}"
@@ -138,7 +150,7 @@ def test_binaries_are_reported_and_never_edited(tree: Path) -> None:
 
 def test_large_files_are_searched_across_pieces(tree: Path) -> None:
     for number, start in enumerate([(1 << 20) - 5, (1 << 20) * 3 - len(OLD), 5 << 20]):
-        put(tree, f"lib/{number}", b"x" * start + OLD.encode() + b"/lib" + b"x" * (6 << 20))
+        put(tree, f"lib/{number}", b"\0" * start + OLD.encode() + b"/lib" + b"x" * (6 << 20))
     put(tree, "lib/none", b"x" * (6 << 20))
     paths = ["lib/0", "lib/1", "lib/2", "lib/none"]
     assert relocate(tree, OLD, "/new", paths).left == ("lib/0", "lib/1", "lib/2")
