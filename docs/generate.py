@@ -9,6 +9,7 @@ holds the files to it.
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Iterator
@@ -113,7 +114,7 @@ def _value(option: click.Option) -> str:
 def _help(command: click.Command) -> str:
     """The help as Markdown: paragraphs, with click's kept lines as a code block."""
     parts = []
-    for paragraph in (command.help or "").split("\n\n"):
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         if paragraph.startswith("\b"):
             parts.append("```text\n" + paragraph.removeprefix("\b").strip("\n") + "\n```")
         else:
@@ -261,7 +262,7 @@ def _manual() -> str:
 
 def _roff_help(command: click.Command) -> list[str]:
     out: list[str] = []
-    for paragraph in (command.help or "").split("\n\n"):
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         if out:
             out.append(".PP")
         if paragraph.startswith("\b"):
