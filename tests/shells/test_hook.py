@@ -266,21 +266,35 @@ def test_no_process_is_started(
     assert starts(loop) == starts("")
 
 
+ODD = {
+    "bash": "set -o pipefail; shopt -s failglob nullglob extglob; alias cd='echo no'",
+    "zsh": "setopt ksh_arrays sh_word_split no_nomatch warn_create_global extended_glob no_unset",
+    "ksh": "set -o pipefail; set -u",
+}
+
+
 @pytest.mark.parametrize("name", POSIX)
 @pytest.mark.parametrize(
-    "option", ["set -u", "set -f", "IFS=:", "IFS=", "set -C", "IFS=r0; set -u -f -C"]
+    "option",
+    ["set -u", "set -f", "IFS=:", "IFS=", "set -C", "set -e", "IFS=r0; set -e -u -f -C", "odd"],
 )
 def test_the_users_options_do_not_matter(
     name: str, option: str, root: Root, projects: Path
 ) -> None:
     shell = find(name)
+    option = ODD.get(name, "set -u") if option == "odd" else option
+    prompt = "_rocmenv_prompt" if name in ("bash", "zsh") else "_rocmenv_hook"
     script = f"""
 {option}
 {shell.setup(root)}
 DUMP
-cd {projects}/old && _rocmenv_hook
+cd {projects}/old
+{prompt}
+{prompt}
 DUMP
-cd {projects}/new && _rocmenv_hook
+cd {projects}/new
+{prompt}
+{prompt}
 rocmenv deactivate
 DUMP
 """
