@@ -167,6 +167,9 @@ def _lookup(table: dict[str, Any], key: str) -> object:
 
 def _read(root: Root) -> dict[str, Any]:
     try:
+        if root.config.exists() and not root.config.is_file():
+            msg = f"{root.config} is not a file"
+            raise ConfigError(msg, hint=f"move it away: `mv {root.config} {root.config}.old`")
         text = root.config.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
@@ -181,7 +184,7 @@ def _read(root: Root) -> dict[str, Any]:
         import tomlkit  # noqa: PLC0415 - as above; no reader in the library before 3.11
 
         return tomlkit.parse(text).unwrap()
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         msg = f"{root.config} is not TOML ({error})"
         raise ConfigError(
             msg, hint=f"mend or remove it: `${{EDITOR:-vi}} {root.config}`"

@@ -17,10 +17,11 @@ function _rocmenv_pin -a file
     set -l text
     set -l rest
     begin
-        read -z text
-        read -z rest
+        read -z -n 65537 text
+        # A second part is what stands behind a NUL, or beyond the longest pin.
+        read -z -n 1 rest; and set rest more
     end <"$file"
-    if test -n "$rest"
+    if test -n "$rest" -o (string length -- "$text" | string join '') -gt 65536
         set -g _rocmenv_w '?'
         return
     end
@@ -93,7 +94,7 @@ end
 function _rocmenv_change -a name state text
     set -l was -
     set -l old ''
-    if set -q $name
+    if set -qx $name
         set was +
         set old "$$name"
     end
@@ -109,11 +110,16 @@ function _rocmenv_note -a name was old state text
     set -g _rocmenv_diff "$_rocmenv_diff|$state$_rocmenv_text"
 end
 
+# Only globals are changed. A universal variable, which all sessions share, is hidden behind
+# a global one that is not exported, and shows again when that goes.
 function _rocmenv_give -a name state text
+    set -eg $name
     if test "$state" = +
-        set -gx $name "$text"
-    else
-        set -e $name
+        if not set -qx $name; or test "$$name" != "$text"
+            set -gx $name "$text"
+        end
+    else if set -q $name
+        set -gu $name
     end
 end
 
@@ -156,7 +162,7 @@ function _rocmenv_put -a name
         return 0
     end
     set -l was -
-    set -q $name; and set was +
+    set -qx $name; and set was +
     set -l old "$$name"
     set -gx $name $all
     test "$was$old" = "+$$name"; or _rocmenv_note $name $was "$old" + "$$name"
@@ -177,7 +183,7 @@ function _rocmenv_unlist -a name before after
             test -z "$before"; or set text "$text:$before"
             test -z "$at[2]"; or set text "$text:"(string sub -e -1 -- "$at[2]")
             if test -z "$text"
-                set -e $name
+                _rocmenv_give $name - ''
             else
                 set -gx $name (string sub -s 2 -- "$text")
             end
@@ -219,7 +225,7 @@ function _rocmenv_unlist -a name before after
         set -f previous "$entry"
     end
     if test (count $list) -eq 0
-        set -e $name
+        _rocmenv_give $name - ''
     else
         set -gx $name $list
     end
@@ -231,7 +237,7 @@ function _rocmenv_undo
     set -g _rocmenv_left
     set -g _rocmenv_kept
     set -l fields (string split '|' -- "$ROCMENV_DIFF")
-    set -e ROCMENV_DIFF
+    set -eg ROCMENV_DIFF
     test "$fields[1]" = 1; or return 0
     set -g _rocmenv_left $fields[2]
     set fields $fields[3..-1]
@@ -244,9 +250,10 @@ function _rocmenv_undo
         _rocmenv_unescape (string sub -s 2 -- "$fields[3]")
         set -l new "$_rocmenv_text"
         set fields $fields[4..-1]
-        string match -qr '^[A-Za-z_][A-Za-z0-9_]*$' -- "$name"; or continue
+        # Only what an activation changes: a record may come from anywhere.
+        contains -- $name @FAMILY@; or continue
         set -l state -
-        set -q $name; and set state +
+        set -qx $name; and set state +
         if test "$state$$name" = "$after$new"
             _rocmenv_give $name $before "$old"
         else if contains -- $name @NAMES@
@@ -272,17 +279,17 @@ function _rocmenv_apply
     set -g _rocmenv_last "$_rocmenv_w|$_rocmenv_f"
     _rocmenv_undo
     set -g _rocmenv_v
-    if test -z "$_rocmenv_w" -o "$_rocmenv_w" = system
+    if test -z "$_rocmenv_w"; or test "$_rocmenv_w" = system
         _rocmenv_say $first
         return 0
     end
-    if string match -qr '^[A-Za-z0-9_+-][A-Za-z0-9._+-]*$' -- "$_rocmenv_w"; and test -f "$_rocmenv_r/activations/$_rocmenv_w.fish"
+    if string match -qr '^[A-Za-z0-9_+-][A-Za-z0-9._+-]*$' -- "$_rocmenv_w"; and test -r "$_rocmenv_r/activations/$_rocmenv_w.fish"
         source "$_rocmenv_r/activations/$_rocmenv_w.fish"
     end
     if test -z "$_rocmenv_v"
         set -l found (ROCMENV_SHIM_ROOT="$_rocmenv_r" _rocmenv_run resolve --one-line); or return 1
         set -g _rocmenv_w $found
-        if test -f "$_rocmenv_r/activations/$_rocmenv_w.fish"
+        if test -r "$_rocmenv_r/activations/$_rocmenv_w.fish"
             source "$_rocmenv_r/activations/$_rocmenv_w.fish"
         else if test "$_rocmenv_w" != system
             # An install that was stopped between its last two steps has no rendered text yet.
@@ -373,7 +380,7 @@ end
 function _rocmenv_use
     set -g _rocmenv_off
     if test (count $argv) -eq 0
-        set -e ROCMENV_VERSION
+        set -eg ROCMENV_VERSION
     else
         set -l found (ROCMENV_SHIM_ROOT="$_rocmenv_r" _rocmenv_run resolve -- $argv[1]); or return
         set -gx ROCMENV_VERSION $found
@@ -406,7 +413,7 @@ function rocmenv
             set -g _rocmenv_last ''
             set -g _rocmenv_off 1
             _rocmenv_undo
-            set -e ROCMENV_VERSION
+            set -eg ROCMENV_VERSION
             _rocmenv_say 0
         case '*'
             _rocmenv_run $argv; or return

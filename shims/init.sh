@@ -77,7 +77,11 @@ _rocmenv_undo() {
     _rocmenv_k=${_rocmenv_s%%\|*} _rocmenv_s=${_rocmenv_s#*\|}
     _rocmenv_b=${_rocmenv_s%%\|*} _rocmenv_s=${_rocmenv_s#*\|}
     _rocmenv_t=${_rocmenv_s%%\|*} _rocmenv_s=${_rocmenv_s#*\|}
-    case $_rocmenv_k in '' | [!A-Za-z_]* | *[!A-Za-z0-9_]*) continue ;; esac
+    # Only what an activation changes: a record may come from anywhere.
+    case $_rocmenv_k in
+      @FAMILY@) ;;
+      *) continue ;;
+    esac
     _rocmenv_now "$_rocmenv_k"
     _rocmenv_unescape "${_rocmenv_t#?}"
     _rocmenv_e=$_rocmenv_x
@@ -168,12 +172,12 @@ _rocmenv_apply() {
   case $_rocmenv_w in
     '' | system) _rocmenv_say; return 0 ;;
     .* | *[!A-Za-z0-9._+-]*) ;;
-    *) [ ! -f "$_rocmenv_r/activations/$_rocmenv_w.sh" ] || . "$_rocmenv_r/activations/$_rocmenv_w.sh" ;;
+    *) [ ! -r "$_rocmenv_r/activations/$_rocmenv_w.sh" ] || . "$_rocmenv_r/activations/$_rocmenv_w.sh" ;;
   esac
   if [ -z "$_rocmenv_v" ]; then
     _rocmenv_w=$(ROCMENV_SHIM_ROOT=$_rocmenv_r _rocmenv_run resolve --one-line) || return 1
     [ "$_rocmenv_w" != system ] || { _rocmenv_say; return 0; }
-    if [ -f "$_rocmenv_r/activations/$_rocmenv_w.sh" ]; then
+    if [ -r "$_rocmenv_r/activations/$_rocmenv_w.sh" ]; then
       . "$_rocmenv_r/activations/$_rocmenv_w.sh"
     else
       # An install that was stopped between its last two steps has no rendered text yet.

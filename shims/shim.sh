@@ -56,7 +56,7 @@ case $_rocmenv_w in
     ;;
   .* | *[!A-Za-z0-9._+-]*) _rocmenv_slow "$@" ;;
   *)
-    [ -f "$_rocmenv_r/activations/$_rocmenv_w.shim" ] || _rocmenv_slow "$@"
+    [ -r "$_rocmenv_r/activations/$_rocmenv_w.shim" ] || _rocmenv_slow "$@"
     . "$_rocmenv_r/activations/$_rocmenv_w.shim"
     [ -n "$_rocmenv_t" ] || _rocmenv_slow "$@"
     unset ROCMENV_DIFF

@@ -8,6 +8,7 @@ _rocmenv_pin() {
   {
     while IFS='' read -r _rocmenv_l || [ -n "$_rocmenv_l" ]; do
       _rocmenv_n=$((_rocmenv_n + ${#_rocmenv_l} + 1))
+      [ "$_rocmenv_n" -le 65536 ] || { _rocmenv_w='?'; break; }
       _rocmenv_l=${_rocmenv_l#"${_rocmenv_l%%[![:space:]]*}"}
       case $_rocmenv_l in '' | '#'*) continue ;; esac
       [ -z "$_rocmenv_w" ] || { _rocmenv_w='?'; break; }

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.env import pathlist
-from rocmenv.env.family import PATH_LISTS
+from rocmenv.env.family import NAMES, PATH_LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,8 +78,8 @@ class EnvDiff:
     def decode(cls, text: str) -> EnvDiff:
         """The diff that `encode` wrote; ValueError when the text is not one.
 
-        The text comes from the environment, so names are checked: they are handed to
-        shells.
+        The text comes from the environment, so names are checked: only those of the table
+        are ever set, as a shell would run code for some others.
         """
         form, *fields = text.split("|")
         if form != _FORMAT or len(fields) % 3 != 1:
@@ -129,7 +129,7 @@ def _text(field: str) -> str | None:
 
 
 def _name(field: str) -> str:
-    if not field.isascii() or not field.isidentifier():
-        msg = f"{field!r} is no name of a variable"
+    if field not in NAMES:
+        msg = f"{field!r} is no name of a variable that an activation changes"
         raise ValueError(msg)
     return field

@@ -78,6 +78,9 @@ FAMILY = (
     Variable("PYTHONPATH", Role.LIST, "the amdsmi module of another release"),
 )
 
+NAMES = frozenset(row.name for row in FAMILY)
+"""The names of all of them."""
+
 PATH_LISTS = frozenset(row.name for row in FAMILY if row.role in (Role.LIST, Role.LIST_IF_SET))
 """The variables that hold a list of folders: by this table, never by their name."""
 

@@ -214,6 +214,9 @@ def _open_file(url: str) -> Reply:
     if parts.netloc not in ("", "localhost") or not path.is_absolute():
         raise TransferError(f"`{shown(url)}` does not name a file of this machine")
     try:
+        if not path.is_file():  # a pipe or device would give bytes without end, or none ever
+            path.stat()
+            raise NotThereError(f"`{path}` cannot be read: it is not a file")
         file = path.open("rb")
         return _File(file, path.stat().st_size)
     except OSError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rocmenv.env.family import PATH_LISTS, Role
+from rocmenv.env.family import NAMES, PATH_LISTS, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,9 @@ class FishShell:
         its own.
         """
         lines = [
-            f"set -e {name}" if text is None else f"set -gx {name} {self.quote(text)}"
+            f"set -eg {name}; set -qx {name}; and set -gu {name}; or true"
+            if text is None
+            else f"set -gx {name} {self.quote(text)}"
             for name, text in sorted(texts.items())
         ]
         return "".join(f"{line}\n" for line in lines)
@@ -66,6 +68,7 @@ class FishShell:
         return (
             setup.script.replace("@LAUNCHER@", " ".join(map(self.quote, setup.launcher)))
             .replace("@NAMES@", " ".join(sorted(PATH_LISTS)))
+            .replace("@FAMILY@", " ".join(sorted(NAMES)))
             .replace("@ROOT@", self.quote(setup.root))
         )
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rocmenv.env.activation import Step
-from rocmenv.env.family import PATH_LISTS, Role
+from rocmenv.env.family import NAMES, PATH_LISTS, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,6 +117,7 @@ def fill(script: str, setup: Setup) -> str:
         script.replace("@LAUNCHER@", " ".join(map(quote, setup.launcher)))
         .replace("@PROGRAM@", quote(setup.launcher[0]))
         .replace("@NAMES@", " | ".join(sorted(PATH_LISTS)))
+        .replace("@FAMILY@", " | ".join(sorted(NAMES)))
         .replace("@ROOT@", quote(setup.root))
     )
 

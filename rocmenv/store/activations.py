@@ -102,4 +102,5 @@ def _put(path: str, kind: str, content: str) -> None:
                     return
         with open(temporary, "wb") as file:
             file.write(data)
+            os.fchmod(file.fileno(), 0o644)  # shells run it: never writable for others
     os.replace(temporary, path)

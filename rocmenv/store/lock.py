@@ -45,7 +45,8 @@ def locked(root: Root, name: str, purpose: str, wait: float = PATIENCE) -> Itera
     except OSError as error:
         raise not_writable(root, str(path), error) from error
     try:
-        holder.write_text(f"{os.getpid()} {purpose}\n", encoding="utf-8")
+        with suppress(OSError):  # on a full disk an uninstall must still go
+            holder.write_text(f"{os.getpid()} {purpose}\n", encoding="utf-8")
         yield
     finally:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from rocmenv.errors import PinError, StoreError
@@ -51,14 +52,22 @@ def write(path: Path, spec: Spec) -> None:
 
 def replace_text(path: Path, text: str) -> None:
     """Give the file at `path` this text in one step; `StoreError` when it cannot be written."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    import tempfile  # noqa: PLC0415 - for writers alone
+
+    path = Path(os.path.realpath(path))  # a link stays one: people keep such files elsewhere
+    temporary = None
     try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        # A name that nobody can foresee, made anew: in a shared folder a link may wait there.
+        number, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(number, "w", encoding="utf-8", newline="\n") as file:
+            os.fchmod(number, path.stat().st_mode & 0o777 if path.exists() else 0o644)
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(number)
         os.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            with suppress(OSError):
+                os.unlink(temporary)
         msg = f"{path} cannot be written ({error.strerror})"
         raise StoreError(msg, hint="pick a folder that you may write to") from error

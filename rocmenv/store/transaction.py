@@ -56,9 +56,7 @@ class Stage:
         The files reach the disk first: after a power cut the receipt must not stand for
         files that are not there.
         """
-        (self.tree / RECEIPT_FOLDER).mkdir(exist_ok=True)
-        with open(self.tree / RECEIPT, "w", encoding="utf-8") as file:
-            file.write(receipt.render())
+        self._write_receipt(receipt.render())
         _sync(self.tree)
         target = self.root.version(self.version)
         with locked(self.root, WRITERS, f"install {self.version}"):
@@ -69,6 +67,18 @@ class Stage:
                 raise StoreError(msg) from error
             self.committed = True
             _sync_folder(self.root.versions)
+
+    def _write_receipt(self, text: str) -> None:
+        # What a source has brought under this name goes: it may be a link to anywhere.
+        folder = self.tree / RECEIPT_FOLDER
+        if folder.is_symlink() or folder.is_file():
+            folder.unlink()
+        elif folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(self.tree / RECEIPT, flags, 0o644), "w", encoding="utf-8") as file:
+            file.write(text)
 
     def _put_in_place(self, target: Path) -> None:
         old = self.root.trash / self.folder.name

@@ -13,7 +13,9 @@ diffs = st.builds(
     EnvDiff,
     st.sampled_from(["6.3.0", "10.1.0a20260901", "6.3.0+x"]),
     st.lists(
-        st.builds(Change, st.sampled_from(["PATH", "ROCM_PATH", "A", "_b9"]), texts, texts),
+        st.builds(
+            Change, st.sampled_from(["PATH", "ROCM_PATH", "hip_DIR", "HIPCXX"]), texts, texts
+        ),
         max_size=5,
     ).map(tuple),
 )
@@ -40,6 +42,8 @@ def test_decode_is_the_inverse_of_encode(diff: EnvDiff) -> None:
         "1|6.3.0||-|-",
         "1|6.3.0|1A|-|-",
         "1|6.3.0|Ä|-|-",
+        "1|6.3.0|OPTIND|+x|+1",
+        "1|6.3.0|LD_PRELOAD|+x|-",
     ],
 )
 def test_a_text_that_is_no_record_is_refused(text: str) -> None:
@@ -48,8 +52,8 @@ def test_a_text_that_is_no_record_is_refused(text: str) -> None:
 
 
 def test_unset_and_empty_are_two_things() -> None:
-    diff = EnvDiff("6.3.0", (Change("A", None, ""), Change("B", "", None)))
+    diff = EnvDiff("6.3.0", (Change("HIP_PATH", None, ""), Change("LLVM_PATH", "", None)))
     assert EnvDiff.decode(diff.encode()) == diff
-    restored, kept = diff.undo({"A": ""})
-    assert (restored, kept) == ({"A": None, "B": ""}, [])
-    assert patched({"A": ""}, restored) == {"B": ""}
+    restored, kept = diff.undo({"HIP_PATH": ""})
+    assert (restored, kept) == ({"HIP_PATH": None, "LLVM_PATH": ""}, [])
+    assert patched({"HIP_PATH": ""}, restored) == {"LLVM_PATH": ""}
