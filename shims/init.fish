@@ -90,8 +90,14 @@ function _rocmenv_end
     set -gx ROCMENV_DIFF "$_rocmenv_diff"
 end
 
-# NAME STATE TEXT, STATE + or -: note the change, then make it.
+# NAME STATE TEXT, STATE + or -: note the change, then make it. A universal variable, which
+# all sessions share, is not erased. Only an exported global keeps it from child processes,
+# so it becomes empty instead.
 function _rocmenv_change -a name state text
+    if test "$state" = -; and set -qUx $name
+        set state +
+        set text ''
+    end
     set -l was -
     set -l old ''
     if set -qx $name
@@ -110,16 +116,13 @@ function _rocmenv_note -a name was old state text
     set -g _rocmenv_diff "$_rocmenv_diff|$state$_rocmenv_text"
 end
 
-# Only globals are changed. A universal variable, which all sessions share, is hidden behind
-# a global one that is not exported, and shows again when that goes.
+# Only globals are changed. A universal variable shows again when its global one goes.
 function _rocmenv_give -a name state text
     set -eg $name
     if test "$state" = +
         if not set -qx $name; or test "$$name" != "$text"
             set -gx $name "$text"
         end
-    else if set -q $name
-        set -gu $name
     end
 end
 

@@ -37,7 +37,7 @@ class FishShell:
         its own.
         """
         lines = [
-            f"set -eg {name}; set -qx {name}; and set -gu {name}; or true"
+            f"set -eg {name}; set -qx {name}; and set -gx {name}; or true"
             if text is None
             else f"set -gx {name} {self.quote(text)}"
             for name, text in sorted(texts.items())
