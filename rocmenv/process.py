@@ -26,6 +26,8 @@ class Process:
     home: Path
     launcher: tuple[str, ...]
     interactive: bool = False
+    has_folder: bool = True
+    """Whether the current folder is still there; one that was deleted counts as `/`."""
     args: tuple[str, ...] = field(default=())
 
     @classmethod
@@ -39,6 +41,7 @@ class Process:
             launcher=_launcher(sys.argv[0]),
             interactive=all(s is not None and s.isatty() for s in (sys.stdin, sys.stderr)),
             args=tuple(sys.argv[1:]),
+            has_folder=_has_folder(),
         )
 
     def get(self, name: str) -> str | None:
@@ -62,6 +65,13 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # a stream that was closed before we started
             stream.flush()
+
+
+def _has_folder() -> bool:
+    try:
+        return bool(os.getcwd())
+    except OSError:
+        return False
 
 
 def _folder(named: str | None) -> str:

@@ -116,7 +116,7 @@ def test_an_alias_that_nobody_set(tmp_path: Path) -> None:
 
 def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.toml").mkdir()
-    with pytest.raises(ConfigError, match="config.toml cannot be read"):
+    with pytest.raises(ConfigError, match="config.toml is not a file"):
         given(tmp_path)["jobs"]
 
 

@@ -114,7 +114,13 @@ def program(ctx: click.Context, root_option: str | None) -> None:
 
 
 def run(process: Process, args: list[str], plus: str | None) -> int:
-    """Parse `args` and run the command; its exit status."""
+    """Parse `args` and run the command; its exit status.
+
+    An empty argument is a variable that a script forgot to set: it must not count as none.
+    """
+    if "" in args and args[0] not in ("exec", "config", "which", "whence") and plus is None:
+        msg = "an argument is empty"
+        raise UsageError(msg, hint="is a variable unset in the script that calls?")
     try:
         result: Any = program.main(
             args, prog_name="rocmenv", standalone_mode=False, obj=(process, plus)

@@ -370,4 +370,9 @@ def _account() -> re.Pattern[str]:
 
 def shown(url: str) -> str:
     """`url` for a message: without name and password, without control characters."""
-    return visible(_account().sub(r"\1", url), 300).strip("`")
+    return visible(without_account(url), 300).strip("`")
+
+
+def without_account(url: str) -> str:
+    """`url` without name and password, which belong into no file and no message."""
+    return _account().sub(r"\1", url)

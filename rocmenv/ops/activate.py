@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -99,6 +100,12 @@ def find_command(item: Installed, command: str) -> str | None:
     return None
 
 
+def _blocked(item: Installed, command: str) -> str | None:
+    """The file of a command that lacks the right to be started."""
+    paths = (os.path.join(item.prefix, b, command) for b in item.receipt.layout.bins)
+    return None if "/" in command else next((p for p in paths if os.path.isfile(p)), None)
+
+
 def having(root: Root, command: str) -> list[Installed]:
     """The installed versions that have a command, oldest first."""
     return [i for i in registry.load(root).installed.values() if find_command(i, command)]
@@ -108,6 +115,10 @@ def not_found(
     root: Root, selection: Selection, command: str, item: Installed | None
 ) -> CommandNotFoundError:
     """The refusal for a command that the selected version lacks, naming those that have it."""
+    if item is not None and (blocked := _blocked(item, command)) is not None:
+        msg = f"{blocked} is there, and may not be started ({selection.origin})"
+        hint = f"is its file system mounted `noexec`? else: `chmod +x {shlex.quote(blocked)}`"
+        return CommandNotFoundError(msg, hint=hint)
     where = f"version {item.version} has no command" if item else "the system has no command"
     msg = f"{where} {visible(command)} ({selection.origin})"
     others = [i.version for i in having(root, command)]

@@ -24,7 +24,7 @@ def set_pin(process: Process, root: Root, text: str, *, force: bool = False) -> 
 
     The request is written as it was typed: `6.3` stays the newest 6.3.x.
     """
-    path = Path(process.cwd) / PIN_NAME
+    path = _pin_here(process)
     if path.is_dir():
         msg = f"{path} is a folder"
         raise StoreError(msg, hint=f"move it away: `mv {path} {path}.old`")
@@ -34,7 +34,7 @@ def set_pin(process: Process, root: Root, text: str, *, force: bool = False) -> 
 
 def unset_pin(process: Process) -> Path:
     """Remove the pin of the current folder; its path."""
-    path = Path(process.cwd) / PIN_NAME
+    path = _pin_here(process)
     try:
         path.unlink()
     except FileNotFoundError:
@@ -44,6 +44,13 @@ def unset_pin(process: Process) -> Path:
         msg = f"{path} cannot be removed ({error.strerror})"
         raise StoreError(msg) from error
     return path
+
+
+def _pin_here(process: Process) -> Path:
+    if not process.has_folder:
+        msg = "the current folder was deleted"
+        raise StoreError(msg, hint="go to one that is there: `cd`")
+    return Path(process.cwd) / PIN_NAME
 
 
 def set_default(process: Process, root: Root, text: str, *, force: bool = False) -> Path:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rocmenv.errors import HostError, RepositoryError, ResolveError, SignatureError
 from rocmenv.fetch.archive import Tree
+from rocmenv.fetch.connection import without_account
 from rocmenv.fetch.pipeline import Job, download_and_unpack
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.receipt import Item
@@ -92,7 +93,8 @@ class LegacyPlan:
     @property
     def origin(self) -> str:
         """The repository's address and suite."""
-        return f"{self.repository.repository.base_url} {self.repository.repository.suite}"
+        repository = self.repository.repository
+        return f"{without_account(repository.base_url)} {repository.suite}"
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -137,7 +139,7 @@ class LegacyPlan:
     def _item(self, package: Package) -> Item:
         artifact = self.repository.artifact(package)
         size, digest = artifact.size or 0, artifact.sha256 or ""
-        return Item(package.name, artifact.url, size, digest, package.version)
+        return Item(package.name, without_account(artifact.url), size, digest, package.version)
 
 
 def plan(
@@ -222,7 +224,8 @@ def _open(
         except NotThereError as error:
             absent = error
     downloads.refuse_if_offline(absent)
-    msg = f"{base} has no suite {' or '.join(f'`{n}`' for n in names)} for release {release}"
+    suites_tried = " or ".join(f"`{name}`" for name in names)
+    msg = f"{without_account(base)} has no suite {suites_tried} for release {release}"
     raise RepositoryError(
         msg, hint="`rocmenv install --list --online` shows what the server has; `--suite` picks one"
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rocmenv.errors import ArchiveError, HostError, visible
 from rocmenv.fetch.archive import Tree
+from rocmenv.fetch.connection import without_account
 from rocmenv.fetch.copy import copy_tree, tree_size
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
@@ -34,8 +35,8 @@ class LocalPlan:
 
     @property
     def origin(self) -> str:
-        """Where it is."""
-        return self.source
+        """Where it is, without name and password."""
+        return without_account(self.source) if self.is_remote else self.source
 
     @property
     def is_remote(self) -> bool:
@@ -77,7 +78,7 @@ class LocalPlan:
         settled = tree.settle()
         left = [f"left out {name.member}: {name.reason}" for name in settled.left_out]
         return Built(
-            (Item(os.path.basename(self.source), self.source, path.stat().st_size, _sha256(path)),),
+            (Item(os.path.basename(self.source), self.origin, path.stat().st_size, _sha256(path)),),
             settled.files,
             settled.size,
             (*settled.notes, *left),
