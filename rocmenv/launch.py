@@ -22,9 +22,9 @@ def quick(process: Process, args: list[str], plus: str | None) -> int | None:
         return _version(process, plus)
     if args[:1] == ["resolve"] and len(args) <= 3:  # noqa: PLR2004 - `resolve [--] SPEC`
         return _resolve(process, args[1:], plus)
-    if args[:2] == ["exec", "--shim"] and len(args) > 3 and args[3] == "--":  # noqa: PLR2004
+    if args[:2] == ["exec", "--shim"] and len(args) > 3 and args[3] == "--":  # noqa: PLR2004 - counts the words of a command line
         return execute(process, plus, args[2], args[4:], shim=True)
-    if args[:1] == ["init"] and len(args) == 2 and not args[1].startswith("-"):  # noqa: PLR2004
+    if args[:1] == ["init"] and len(args) == 2 and not args[1].startswith("-"):  # noqa: PLR2004 - counts the words of a command line
         return _init(process, args[1])
     if args[:1] == ["exec"] and len(args) > 1 and not args[1].startswith("-"):
         return execute(process, plus, args[1], args[2:], shim=False)
@@ -81,5 +81,5 @@ def _resolve(process: Process, words: list[str], plus: str | None) -> int | None
         return None
     root = find_root(process)
     selection = current.selected(process, root, words[0] if words else plus)
-    print(current.version_for(process, root, selection) or "system")  # noqa: T201
+    print(current.version_for(process, root, selection) or "system")  # noqa: T201 - the output that was asked for
     return 0

@@ -30,7 +30,7 @@ def guarded(work: Callable[[], int], process: Process) -> int:
     except RocmenvError as error:
         return tell(error, process)
     except KeyboardInterrupt:
-        print("rocmenv: interrupted", file=sys.stderr)  # noqa: T201
+        print("rocmenv: interrupted", file=sys.stderr)  # noqa: T201 - stderr is the boundary's to write
         return INTERRUPTED
     except BrokenPipeError:
         _drop_output()  # the reader has gone
@@ -71,7 +71,7 @@ def tell(error: RocmenvError, process: Process) -> int:
             import json  # noqa: PLC0415 - for this branch alone
 
             value = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
-            print(json.dumps(value))  # noqa: T201
+            print(json.dumps(value))  # noqa: T201 - the output that was asked for
         sys.stdout.flush()
     except OSError:
         _drop_output()

@@ -80,7 +80,7 @@ class Bar(Lines):
     def start(self, text: str, total: int) -> None:
         """Show the bar."""
         from rich.console import Console  # noqa: PLC0415 - on terminals, for installs alone
-        from rich.progress import (  # noqa: PLC0415
+        from rich.progress import (  # noqa: PLC0415 - on terminals, for installs alone
             BarColumn,
             DownloadColumn,
             Progress,

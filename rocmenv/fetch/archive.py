@@ -111,10 +111,12 @@ class Tree:
             ArchiveError, SpaceError: as `add_deb`.
         """
         if hasattr(archive, "read"):
-            self._add_stream(archive, owner, owner, mapping, single_top_folder)
+            self._add_stream(archive, owner, owner, mapping, single_top_folder=single_top_folder)
             return
         with archive.open("rb") as file:
-            self._add_stream(file, archive.name, owner, mapping, single_top_folder)
+            self._add_stream(
+                file, archive.name, owner, mapping, single_top_folder=single_top_folder
+            )
 
     def settle(self) -> Settled:
         """Make the links, merge what lies under them, and say what was left out.
@@ -134,7 +136,8 @@ class Tree:
         name: str,
         owner: str,
         mapping: Callable[[str], str | None] | None,
-        single_top_folder: bool,  # noqa: FBT001
+        *,
+        single_top_folder: bool,
     ) -> None:
         archive = _Archive(name, owner, mapping or str, rooted=False)
         with _told(name):

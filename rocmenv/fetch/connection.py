@@ -129,7 +129,7 @@ class Connections:
 
     def pieces(self, url: str, reply: Reply) -> Iterator[bytes]:
         """The body of `reply`; raises `RetryableError` when the connection breaks."""
-        import http.client  # noqa: PLC0415
+        import http.client  # noqa: PLC0415 - only when something is fetched
 
         while True:
             try:
@@ -145,15 +145,15 @@ class Connections:
             yield piece
 
     def _open_web(self, url: str, headers: Mapping[str, str]) -> Reply:
-        import http.client  # noqa: PLC0415
-        import urllib.error  # noqa: PLC0415
+        import http.client  # noqa: PLC0415 - only when something is fetched
+        import urllib.error  # noqa: PLC0415 - only when something is fetched
 
         try:
             request = _request(url, headers)
-            return self._opener().open(request, timeout=self._timeout)  # type: ignore[no-any-return]
+            return self._opener().open(request, timeout=self._timeout)  # type: ignore[no-any-return]  # urllib's stub
         except urllib.error.HTTPError as error:
             if error.code in (304, 416):
-                return error  # type: ignore[return-value]
+                return error  # type: ignore[return-value]  # an HTTPError is a reply too
             with error:
                 raise _refusal(url, error.code, error.headers) from None
         except (ValueError, http.client.InvalidURL) as error:
@@ -205,9 +205,9 @@ class _File:
 
 
 def _open_file(url: str) -> Reply:
-    from pathlib import Path  # noqa: PLC0415
-    from urllib.parse import urlsplit  # noqa: PLC0415
-    from urllib.request import url2pathname  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415 - only for file: addresses
+    from urllib.parse import urlsplit  # noqa: PLC0415 - only when something is fetched
+    from urllib.request import url2pathname  # noqa: PLC0415 - only when something is fetched
 
     parts = urlsplit(url)
     path = Path(url2pathname(parts.path))
@@ -237,13 +237,13 @@ def _cut(sock: socket.socket) -> None:
 
 
 def _request(url: str, headers: Mapping[str, str]) -> Request:
-    import base64  # noqa: PLC0415
-    from urllib.parse import unquote, urlsplit, urlunsplit  # noqa: PLC0415
-    from urllib.request import Request  # noqa: PLC0415
+    import base64  # noqa: PLC0415 - only when something is fetched
+    from urllib.parse import unquote, urlsplit, urlunsplit  # noqa: PLC0415 - only when something is fetched
+    from urllib.request import Request  # noqa: PLC0415 - only when something is fetched
 
     parts = urlsplit(url)
     account, at, host = parts.netloc.rpartition("@")
-    request = Request(urlunsplit(parts._replace(netloc=host)), headers=dict(headers))  # noqa: S310
+    request = Request(urlunsplit(parts._replace(netloc=host)), headers=dict(headers))  # noqa: S310 - the scheme was checked before
     request.add_header("User-Agent", f"rocmenv/{rocmenv.__version__}")
     request.add_header("Accept-Encoding", "identity")
     if at:
@@ -254,20 +254,20 @@ def _request(url: str, headers: Mapping[str, str]) -> Request:
 
 def _director(connections: Connections) -> OpenerDirector:
     """An opener with urllib's proxy handling, strict redirects and sockets that can be cut."""
-    import urllib.request as u  # noqa: PLC0415
+    import urllib.request as u  # noqa: PLC0415 - only when something is fetched
 
     http_connection, https_connection = _classes(connections)
 
     class Http(u.HTTPHandler):
-        def http_open(self, req: Request) -> Any:  # noqa: ANN401
+        def http_open(self, req: Request) -> Any:  # noqa: ANN401 - as in urllib
             return self.do_open(http_connection, req)
 
     class Https(u.HTTPSHandler):
-        def https_open(self, req: Request) -> Any:  # noqa: ANN401
+        def https_open(self, req: Request) -> Any:  # noqa: ANN401 - as in urllib
             return self.do_open(https_connection, req)
 
     class Redirects(u.HTTPRedirectHandler):
-        def redirect_request(self, req: Request, *rest: Any) -> Request | None:  # noqa: ANN401
+        def redirect_request(self, req: Request, *rest: Any) -> Request | None:  # noqa: ANN401 - as in urllib
             _check_redirect(req.full_url, rest[-1])
             return super().redirect_request(req, *rest)
 
@@ -286,7 +286,7 @@ def _director(connections: Connections) -> OpenerDirector:
 
 
 def _classes(connections: Connections) -> tuple[Any, Any]:
-    import http.client  # noqa: PLC0415
+    import http.client  # noqa: PLC0415 - only when something is fetched
 
     class Http(http.client.HTTPConnection):
         def connect(self) -> None:
@@ -338,8 +338,8 @@ _STATUS_HINTS = {
 
 def failure(url: str, error: BaseException) -> TransferError:
     """The error to raise for a connection's `error`; a `RetryableError` when it may pass."""
-    import http.client  # noqa: PLC0415
-    import ssl  # noqa: PLC0415
+    import http.client  # noqa: PLC0415 - only when something is fetched
+    import ssl  # noqa: PLC0415 - only when something is fetched
 
     cause = getattr(error, "reason", error)
     cause = cause if isinstance(cause, BaseException) else error

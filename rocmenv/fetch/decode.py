@@ -167,7 +167,7 @@ def _gzip(_threads: int) -> Decoder:
     return _Gzip()
 
 
-def _zlib_module() -> Any:  # noqa: ANN401
+def _zlib_module() -> Any:  # noqa: ANN401 - modules of one shape, some optional
     """`isal` reads gzip about twice as fast as zlib, with the same interface."""
     try:
         return importlib.import_module("isal.isal_zlib")
@@ -176,7 +176,7 @@ def _zlib_module() -> Any:  # noqa: ANN401
 
 
 def _bzip2(_threads: int) -> Decoder:
-    import bz2  # noqa: PLC0415
+    import bz2  # noqa: PLC0415 - only for this compression
 
     return bz2.BZ2Decompressor()
 
@@ -188,7 +188,7 @@ def _xz(threads: int) -> Decoder:
     return cast("Decoder", made)
 
 
-def _xz_module() -> Any:  # noqa: ANN401
+def _xz_module() -> Any:  # noqa: ANN401 - modules of one shape, some optional
     """`lzma_mt` brings liblzma 5.8, about 1.9 times as fast as the 5.4 of older systems."""
     try:
         return importlib.import_module("lzma_mt")
@@ -200,7 +200,7 @@ def _zstd(_threads: int) -> Decoder:
     return cast("Decoder", _zstd_module().ZstdDecompressor())
 
 
-def _zstd_module() -> Any:  # noqa: ANN401
+def _zstd_module() -> Any:  # noqa: ANN401 - modules of one shape, some optional
     with contextlib.suppress(ImportError):
         return importlib.import_module("compression.zstd")
     try:

@@ -40,8 +40,8 @@ def judge(data: bytes, clear: Clear | None, signatures: bytes, ring: bytes) -> J
     Raises:
         SignatureError: `gpgv` cannot be run.
     """
-    import subprocess  # noqa: PLC0415
-    import tempfile  # noqa: PLC0415
+    import subprocess  # noqa: PLC0415 - only where a signature is checked
+    import tempfile  # noqa: PLC0415 - only where a signature is checked
 
     program = shutil.which("gpgv")
     if program is None:

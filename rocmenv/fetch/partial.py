@@ -195,9 +195,9 @@ class Fetch:
             return False
         headers = self._conditions(offset, cached)
         with contextlib.closing(self._connections.open(self._artifact.url, headers)) as reply:
-            if reply.status == 304:  # noqa: PLR2004
+            if reply.status == 304:  # noqa: PLR2004 - HTTP: not modified
                 return True
-            if reply.status == 416:  # noqa: PLR2004
+            if reply.status == 416:  # noqa: PLR2004 - HTTP: range not satisfiable
                 self._restart()
                 message = f"`{shown(self._artifact.url)}` does not continue a partial download"
                 raise RetryableError(message)
@@ -320,4 +320,4 @@ def _validator(facts: dict[str, str]) -> str | None:
 
 def _continues(reply: Reply, offset: int) -> bool:
     span = reply.headers.get("Content-Range") or ""
-    return reply.status == 206 and span.startswith(f"bytes {offset}-")  # noqa: PLR2004
+    return reply.status == 206 and span.startswith(f"bytes {offset}-")  # noqa: PLR2004 - HTTP: partial content

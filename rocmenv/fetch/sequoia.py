@@ -43,7 +43,7 @@ class _Ring:
 def is_available() -> bool:
     """Whether `pysequoia` can be loaded."""
     try:
-        import pysequoia  # noqa: F401, PLC0415
+        import pysequoia  # noqa: F401, PLC0415 - slow to load, and missing where no wheel fits
     except ImportError:
         return False
     return True
@@ -82,7 +82,7 @@ def _judge(data: bytes, clear: Clear | None, signatures: bytes, ring: bytes) -> 
 
 def _ring(ring: bytes) -> _Ring:
     """The keys of `ring`; those of a form that Sequoia does not know are passed over."""
-    import pysequoia  # noqa: PLC0415
+    import pysequoia  # noqa: PLC0415 - slow to load, and missing where no wheel fits
 
     found = _Ring()
     current: _Key | None = None
@@ -107,14 +107,14 @@ def _ring(ring: bytes) -> _Ring:
     return found
 
 
-def _fingerprint(packet: Any) -> str:  # noqa: ANN401
+def _fingerprint(packet: Any) -> str:  # noqa: ANN401 - pysequoia has no types
     try:
         return str(packet.fingerprint or "").upper()
     except RuntimeError:
         return ""
 
 
-def _take_binding(key: _Key, packet: Any) -> None:  # noqa: ANN401
+def _take_binding(key: _Key, packet: Any) -> None:  # noqa: ANN401 - pysequoia has no types
     """Note what a signature on a key says of its end; the newest one counts."""
     kind = str(packet.signature_type).rpartition(".")[2]
     if kind in ("SubkeyRevocation", "KeyRevocation"):
@@ -141,7 +141,7 @@ def _valid(
     data: bytes, clear: Clear | None, packets: list[Any], ring: _Ring
 ) -> tuple[bytes | None, set[str]]:
     """The text as read, and the fingerprints of keys with a signature that holds."""
-    import pysequoia  # noqa: PLC0415
+    import pysequoia  # noqa: PLC0415 - slow to load, and missing where no wheel fits
 
     certificates = list(ring.certificates.values())
     valid: set[str] = set()
@@ -158,8 +158,8 @@ def _valid(
     return None, valid
 
 
-def _verified(**arguments: Any) -> Any:  # noqa: ANN401
-    import pysequoia  # noqa: PLC0415
+def _verified(**arguments: Any) -> Any:  # noqa: ANN401 - pysequoia has no types
+    import pysequoia  # noqa: PLC0415 - slow to load, and missing where no wheel fits
 
     try:
         return pysequoia.verify(**arguments)
@@ -168,7 +168,7 @@ def _verified(**arguments: Any) -> Any:  # noqa: ANN401
 
 
 def _fault(  # noqa: PLR0911  (a list of reasons, the first one counts)
-    packet: Any,  # noqa: ANN401
+    packet: Any,  # noqa: ANN401 - pysequoia has no types
     clear: Clear | None,
     ring: _Ring,
     found: tuple[str, _Key] | None,
@@ -204,12 +204,12 @@ def _fault(  # noqa: PLR0911  (a list of reasons, the first one counts)
     return None
 
 
-def _name(packet: Any) -> str:  # noqa: ANN401
+def _name(packet: Any) -> str:  # noqa: ANN401 - pysequoia has no types
     return str(packet.issuer_fingerprint or packet.issuer_key_id or "").upper()
 
 
 def _packets(data: bytes, what: str) -> list[Any]:
-    from pysequoia.packet import PacketPile  # noqa: PLC0415
+    from pysequoia.packet import PacketPile  # noqa: PLC0415 - slow to load, and missing where no wheel fits
 
     packets = list(_called(PacketPile.from_bytes, data, what=what))
     if not packets:
@@ -219,7 +219,7 @@ def _packets(data: bytes, what: str) -> list[Any]:
     return packets
 
 
-def _called(function: Any, data: bytes, *, what: str) -> Any:  # noqa: ANN401
+def _called(function: Any, data: bytes, *, what: str) -> Any:  # noqa: ANN401 - pysequoia has no types
     """`function(data)`, its errors as ours; pyo3 turns a Rust panic into a BaseException."""
     try:
         return function(data)

@@ -38,7 +38,7 @@ def unset_value(process: Process, root: Root, key: str) -> None:
 
 def _change(process: Process, root: Root, key: str, value: object) -> None:
     import tomlkit  # noqa: PLC0415 - the writer, for this command alone
-    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415 - writers alone need it
 
     ready_to_write(root)
     with locked(root, WRITERS, "config"):

@@ -197,7 +197,7 @@ def test_man_keeps_its_own_rule() -> None:
         ("/usr/bin", False),
     ],
 )
-def test_a_rocm_is_told_by_its_path(path: str, owned: bool) -> None:  # noqa: FBT001
+def test_a_rocm_is_told_by_its_path(path: str, owned: bool) -> None:  # noqa: FBT001 - given by parametrize or by one caller
     assert KNOWN.owns(path) is owned
 
 

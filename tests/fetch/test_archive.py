@@ -68,7 +68,7 @@ def unpack(root: Path, *archives: bytes, **more: object) -> Settled:
     """Every archive under an owner of its own (`p0`, `p1`, …), then settled."""
     tree = Tree(root, own_prefix=OWN, digest=True)
     for number, data in enumerate(archives):
-        tree.add_tar(io.BytesIO(data), owner=f"p{number}", **more)  # type: ignore[arg-type]
+        tree.add_tar(io.BytesIO(data), owner=f"p{number}", **more)  # type: ignore[arg-type]  # words of any option
     return tree.settle()
 
 
@@ -254,7 +254,7 @@ def test_the_later_of_two_members_of_one_name_counts(tmp_path: Path) -> None:
 
 
 def test_digests_are_those_of_the_files(tmp_path: Path) -> None:
-    import hashlib  # noqa: PLC0415
+    import hashlib  # noqa: PLC0415 - for this test alone
 
     settled = unpack(tmp_path / "t", tar(member("d/a", b"one"), hard("b", "d/a")))
     digest = hashlib.sha256(b"one").hexdigest()
@@ -565,7 +565,7 @@ COMPRESSED: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
     "xz": lzma.compress,
     "bz2": bz2.compress,
-    "zst": lambda b: decode._zstd_module().compress(b),  # noqa: SLF001
+    "zst": lambda b: decode._zstd_module().compress(b),  # noqa: SLF001 - the test reaches inside on purpose
     "two gz": lambda b: gzip.compress(b[:700]) + gzip.compress(b[700:]),
     "two xz": lambda b: lzma.compress(b[:700]) + bytes(8) + lzma.compress(b[700:]) + bytes(4),
     "padded gz": lambda b: gzip.compress(b) + bytes(1024),
@@ -579,7 +579,7 @@ def test_every_compression_is_known_by_its_bytes(
 ) -> None:
     if not fast:
         monkeypatch.setitem(sys.modules, "lzma_mt", None)
-    body = random.Random(1).randbytes(3_000_000)  # noqa: S311
+    body = random.Random(1).randbytes(3_000_000)  # noqa: S311 - test data, not a secret
     data = COMPRESSED[name](tar(member("a", body), member("b", b"1")))
     unpack(tmp_path / "t", data)
     assert (tmp_path / "t/a").read_bytes() == body
@@ -698,7 +698,7 @@ def test_threads_give_the_tree_that_one_thread_gives(tmp_path: Path) -> None:
     tree = Tree(tmp_path / "many", own_prefix=OWN, digest=True)
     threads = [
         threading.Thread(target=lambda n=n: tree.add_tar(io.BytesIO(archives[n]), owner=f"p{n}"))
-        for n in random.Random(3).sample(range(13), 13)  # noqa: S311
+        for n in random.Random(3).sample(range(13), 13)  # noqa: S311 - test data, not a secret
     ]
     for thread in threads:
         thread.start()
@@ -755,7 +755,7 @@ def watched() -> Iterator[Path]:
 @given(st.lists(tars(NAMES) | tars(SAFE), min_size=1, max_size=3), st.booleans())
 def test_no_archive_reaches_outside_or_raises_anything_else(
     archives: list[bytes],
-    wrapped: bool,  # noqa: FBT001
+    wrapped: bool,  # noqa: FBT001 - given by parametrize or by one caller
 ) -> None:
     with watched() as base:
         root = base / "inner" / "root"

@@ -40,7 +40,7 @@ class Ring(NamedTuple):
 @pytest.fixture(scope="session")
 def ring() -> Iterator[Ring]:
     """Keys of every kind, and a clear-signed file by each."""
-    import shutil  # noqa: PLC0415
+    import shutil  # noqa: PLC0415 - for this test alone
 
     if shutil.which("gpg") is None:
         pytest.skip("gpg is not installed")
@@ -306,7 +306,7 @@ def test_a_judge_that_reads_another_text_is_not_believed(
     judged = sequoia.judge
 
     def other(*words: object) -> Judgement:
-        return replace(judged(*words), text=b"Suite: evil")  # type: ignore[arg-type]
+        return replace(judged(*words), text=b"Suite: evil")  # type: ignore[arg-type]  # words of any field
 
     monkeypatch.setattr(sequoia, "judge", other)
     error = refusal(lambda: verify(ring.signed["good"], None, ring.all, None))

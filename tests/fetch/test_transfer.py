@@ -303,7 +303,7 @@ def test_redirects_leave_the_web_for_nothing(site: Site, downloads: Downloads, t
 
 
 def test_encrypted_is_never_redirected_to_plain() -> None:
-    from rocmenv.fetch.connection import _check_redirect  # noqa: PLC0415
+    from rocmenv.fetch.connection import _check_redirect  # noqa: PLC0415 - private, for this test alone
 
     _check_redirect("http://a.invalid/x", "https://a.invalid/x")
     with pytest.raises(TransferError, match="not encrypted"):

@@ -243,7 +243,7 @@ def test_no_process_is_started(
     name: str, calls: str, root: Root, projects: Path, tool: object
 ) -> None:
     shell = find(name)
-    strace = tool("strace")  # type: ignore[operator]
+    strace = tool("strace")  # type: ignore[operator]  # the fixture is a function
     prompt = "_rocmenv_prompt" if name in ("bash", "zsh", "fish") else "_rocmenv_hook"
     loop = f"{prompt}\n" * 20
     if calls == "to and fro":
@@ -397,7 +397,7 @@ def test_an_install_without_rendered_texts_works_all_the_same(
 
 def test_in_a_real_tmux(root: Root, projects: Path, tool: object) -> None:
     """A server that was started inside a project hands its environment to every new window."""
-    tmux = tool("tmux")  # type: ignore[operator]
+    tmux = tool("tmux")  # type: ignore[operator]  # the fixture is a function
     shell = find("bash")
     active = shell.run(f"{shell.setup(root)}\nDUMP", clean_environ(root), projects / "old").dumps[0]
     socket = f"rocmenv-test-{os.getpid()}"

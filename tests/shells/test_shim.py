@@ -243,7 +243,7 @@ def test_an_activation_of_this_shell_is_undone_for_the_systems_tool(tmp_path: Pa
 
 
 def test_the_plain_case_starts_no_process_and_few_calls(tmp_path: Path, tool: object) -> None:
-    strace = tool("strace")  # type: ignore[operator]
+    strace = tool("strace")  # type: ignore[operator]  # the fixture is a function
     root = root_with(tmp_path, "6.3.0")
     program = root.versions / "6.3.0/bin/hipcc"
     shutil.copy2("/bin/true", program)

@@ -180,4 +180,4 @@ def _number(text: str | None, field: str, name: str) -> int | None:
 def _version_of(filename: str) -> str:
     """The version in `NAME_VERSION_ARCH.deb`, or nothing."""
     parts = unquote(posixpath.basename(filename)).removesuffix(".deb").split("_")
-    return parts[1] if len(parts) == 3 else ""  # noqa: PLR2004
+    return parts[1] if len(parts) == 3 else ""  # noqa: PLR2004 - the fields of a line

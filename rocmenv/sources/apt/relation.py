@@ -67,14 +67,14 @@ def compare(one: str, other: str) -> int:
     Raises:
         RepositoryError: a text that is not a version.
     """
-    from debian_inspector.version import compare_versions  # noqa: PLC0415
+    from debian_inspector.version import compare_versions  # noqa: PLC0415 - only when an index is read
 
     return int(compare_versions(_version(one), _version(other)))
 
 
 @lru_cache(maxsize=4096)
-def _version(text: str) -> Any:  # noqa: ANN401
-    from debian_inspector.version import Version  # noqa: PLC0415
+def _version(text: str) -> Any:  # noqa: ANN401 - debian-inspector has no types
+    from debian_inspector.version import Version  # noqa: PLC0415 - only when an index is read
 
     match = _VERSION.match(text.strip())
     if match is None:
@@ -98,7 +98,7 @@ def parse_relations(text: str) -> tuple[Group, ...]:
 
 
 def _relation(text: str) -> Relation:
-    from debian_inspector.deps import parse_relationship  # noqa: PLC0415
+    from debian_inspector.deps import parse_relationship  # noqa: PLC0415 - only when an index is read
 
     expression = text.strip()
     if not expression or expression[0] in "([":

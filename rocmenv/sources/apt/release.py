@@ -68,7 +68,7 @@ def _date(text: str | None, name: str) -> datetime | None:
 
 def _file(line: str) -> tuple[str, tuple[int, str]]:
     parts = line.split()
-    if len(parts) != 3 or not parts[1].isascii() or not parts[1].isdigit():  # noqa: PLR2004
+    if len(parts) != 3 or not parts[1].isascii() or not parts[1].isdigit():  # noqa: PLR2004 - the fields of a line
         raise RepositoryError(f"the Release file has the line {visible(line)} among its digests")
     digest = parts[0].lower()
     if not _SHA256.match(digest):

@@ -140,7 +140,7 @@ FIELDS = st.dictionaries(
 def test_paragraphs_are_read_as_python_debian_does(paragraphs: list[dict[str, object]]) -> None:
     text = "\n\n".join(
         "\n".join(
-            f"{name}: {value[0]}" + "".join(f"\n {line}" for line in value[1])  # type: ignore[index]
+            f"{name}: {value[0]}" + "".join(f"\n {line}" for line in value[1])  # type: ignore[index]  # text or a pair
             for name, value in paragraph.items()
         )
         for paragraph in paragraphs
@@ -160,9 +160,9 @@ def test_paragraphs_are_read_as_python_debian_does(paragraphs: list[dict[str, ob
 
 
 def test_an_index_of_fifty_thousand_entries_is_quick() -> None:
-    import time  # noqa: PLC0415
+    import time  # noqa: PLC0415 - for this test alone
 
-    numbers = random.Random(0)  # noqa: S311
+    numbers = random.Random(0)  # noqa: S311 - test data, not a secret
     entry = (
         "Package: package-{n}\nSource: s\nVersion: 1.{n}-1\nInstalled-Size: {n}\n"
         "Architecture: amd64\nDepends: package-{d} (>= 1.0), libc6 (>= 2.36), a | b\n"

@@ -313,7 +313,7 @@ def test_a_package_without_digest_or_size_is_refused(
 ) -> None:
     publish(site, signer, index_files(TEXT))
     loaded = repository(site, signer).load(downloads)
-    package: Package = replace(loaded.index.named("rocm")[0], **{gap: None})  # type: ignore[arg-type]
+    package: Package = replace(loaded.index.named("rocm")[0], **{gap: None})  # type: ignore[arg-type]  # a field by name
     with pytest.raises(RepositoryError, match=r"no size or no SHA-256"):
         loaded.artifact(package)
 

@@ -155,7 +155,7 @@ def test_no_text_raises(text: str) -> None:
 
 
 def entry(**more: object) -> SourceEntry:
-    return SourceEntry(f"{URI}/", "jammy", ("main",), "f:1", **more)  # type: ignore[arg-type]
+    return SourceEntry(f"{URI}/", "jammy", ("main",), "f:1", **more)  # type: ignore[arg-type]  # words of any field
 
 
 def test_trusted_without_a_key_is_refused_with_the_way_out(tmp_path: Path) -> None:
