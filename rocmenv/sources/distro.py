@@ -23,7 +23,7 @@ from rocmenv.probe.host import debian_architecture
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.relation import compare
-from rocmenv.sources.base import Built, Part, Request, Work
+from rocmenv.sources.base import Built, Request, Work
 from rocmenv.sources.distro_rules import (
     COMPILER,
     CORE,
@@ -38,6 +38,7 @@ from rocmenv.sources.distro_rules import (
 )
 from rocmenv.sources.distro_sources import Offers, read
 from rocmenv.sources.distro_tree import Mapping, finish
+from rocmenv.sources.packages import PackagePlan
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -56,17 +57,11 @@ _NEAR = 3
 _AMDS = ("hip-runtime-amd", "amdrocm-runtime", "amdrocm-core")
 
 
-@dataclass(frozen=True, slots=True)
-class DistroPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistroPlan(PackagePlan):
     """One release from the machine's sources, resolved."""
 
-    version: Version
-    release: Version
     offers: Offers
-    packages: tuple[Package, ...]
-    notes: tuple[str, ...]
-    host: tuple[str, ...]
-    remembered: Remembered
     channel: str = "distro"
 
     @property
@@ -74,22 +69,6 @@ class DistroPlan:
         """The addresses and suites that packages come from."""
         homes = [self.offers.home(p).repository for p in self.packages]
         return ", ".join(dict.fromkeys(f"{h.base_url.rstrip('/')} {h.suite}" for h in homes))
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The packages, largest first."""
-        packages = sorted(self.packages, key=lambda p: (-(p.size or 0), p.name))
-        return tuple(Part(p.name, p.version, p.size) for p in packages)
-
-    @property
-    def download(self) -> int:
-        """The sum of the packages' sizes."""
-        return sum(p.size or 0 for p in self.packages)
-
-    @property
-    def installed(self) -> int:
-        """The sum of what the packages say they take on disk, documentation included."""
-        return sum(p.installed_size or 0 for p in self.packages)
 
     def build(self, work: Work) -> Built:
         """Fetch, verify and unpack all packages, and make them fit their new place."""

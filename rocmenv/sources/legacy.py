@@ -18,10 +18,11 @@ from rocmenv.fetch.pipeline import Job, download_and_unpack
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.receipt import Item
 from rocmenv.probe.host import debian_architecture, glibc
-from rocmenv.sources.apt.closure import Closure, close
+from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
-from rocmenv.sources.base import Built, Part, Request, Work
+from rocmenv.sources.base import Built, Request, Work
+from rocmenv.sources.packages import PackagePlan
 from rocmenv.sources.relocate import finish_legacy, relocate
 from rocmenv.sources.remembered import Remembered
 
@@ -76,18 +77,12 @@ _INCLUDES = {"sdk": ("hip",), "full": ("hip", "sdk")}
 _LIBC = ("libc6", "libstdc++6", "libgcc-s1")
 
 
-@dataclass(frozen=True, slots=True)
-class LegacyPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegacyPlan(PackagePlan):
     """One release from an AMD repository, resolved."""
 
-    version: Version
-    release: Version
     repository: LoadedRepository
-    closure: Closure
     prefix: str
-    notes: tuple[str, ...]
-    host: tuple[str, ...]
-    remembered: Remembered
     channel: str = "legacy"
 
     @property
@@ -96,29 +91,12 @@ class LegacyPlan:
         repository = self.repository.repository
         return f"{without_account(repository.base_url)} {repository.suite}"
 
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """The packages, largest first."""
-        packages = sorted(self.closure.packages, key=lambda p: (-(p.size or 0), p.name))
-        return tuple(Part(p.name, p.version, p.size) for p in packages)
-
-    @property
-    def download(self) -> int:
-        """The sum of the packages' sizes."""
-        return sum(p.size or 0 for p in self.closure.packages)
-
-    @property
-    def installed(self) -> int:
-        """The sum of what the packages say they take on disk."""
-        return sum(p.installed_size or 0 for p in self.closure.packages)
-
     def build(self, work: Work) -> Built:
         """Fetch, verify and unpack all packages, and make them fit their new place."""
         self.remembered.keep()
         tree = Tree(work.tree, own_prefix=(self.prefix,), cancel=work.downloads.cancel)
         jobs = [
-            Job(self.repository.artifact(p), p.name, _mapping(self.prefix))
-            for p in self.closure.packages
+            Job(self.repository.artifact(p), p.name, _mapping(self.prefix)) for p in self.packages
         ]
         cached = download_and_unpack(
             jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
@@ -128,7 +106,7 @@ class LegacyPlan:
         made = finish_legacy(work.tree, work.prefix, self.release.packed)
         odd = [e for e in settled.left_out if not _is_expected(e.member)]
         return Built(
-            tuple(self._item(p) for p in self.closure.packages),
+            tuple(self._item(p) for p in self.packages),
             settled.files,
             settled.size,
             (*settled.notes, *made, *(f"left out {e.member}: {e.reason}" for e in odd)),
@@ -163,7 +141,7 @@ def plan(
         version=version,
         release=release,
         repository=repository,
-        closure=closure,
+        packages=closure.packages,
         prefix=channel.prefix.format(xyz=release.xyz),
         notes=repository.notes,
         host=tuple(dict.fromkeys(unmet.need for unmet in closure.unmet if unmet.is_known)),
