@@ -1,13 +1,15 @@
-"""Fixtures that every test gets: no change of the real environment, tools or a reason."""
+"""Fixtures that every test gets: no change of the real environment, a web server."""
 
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from rocmenv.fetch.transfer import Downloads
+from tests.fetch.server import Site, serving
 
 CASES = Path(__file__).parent / "cases"
 
@@ -23,19 +25,16 @@ def _environment_is_left_alone() -> Iterator[None]:
 
 
 @pytest.fixture
-def tool() -> Callable[[str], str]:
-    """The path of a program, else: skip at home, fail in CI."""
+def site() -> Iterator[Site]:
+    """A web server on 127.0.0.1, empty at first."""
+    with serving(Site()) as running:
+        yield running
 
-    def find(name: str) -> str:
-        path = shutil.which(name)
-        if path is None:
-            message = f"{name} is not installed"
-            if os.environ.get("CI"):
-                pytest.fail(f"{message}; .ci/run should have installed it")
-            pytest.skip(message)
-        return path
 
-    return find
+@pytest.fixture
+def downloads(tmp_path: Path) -> Downloads:
+    """Downloads into an empty cache, with next to no pause between attempts."""
+    return Downloads(tmp_path / "cache", timeout=5.0, attempts=3, pause=0.01)
 
 
 @pytest.fixture

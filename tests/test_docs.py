@@ -8,7 +8,7 @@ import pkgutil
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -17,6 +17,7 @@ import pytest
 import rocmenv
 from docs import generate
 from rocmenv.cli.program import program
+from tests.tools import tool
 
 PROJECT = Path(__file__).parent.parent
 PAGES = sorted([*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md")])
@@ -168,7 +169,7 @@ def test_the_manual_page_names_every_command_and_option() -> None:
             assert f".B {forms}" in manual
 
 
-def test_the_manual_page_has_no_fault(tool: Callable[[str], str]) -> None:
+def test_the_manual_page_has_no_fault() -> None:
     done = subprocess.run(
         [tool("man"), "--warnings", "-l", "-Tutf8", "-Z", str(PROJECT / "docs" / "rocmenv.1")],
         capture_output=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,22 @@ NOBODY = 65534
 COMMAND = (sys.executable, "-P", "-m", "rocmenv") if sys.version_info >= (3, 11) else (
     sys.executable, "-m", "rocmenv",
 )  # fmt: skip
+# Runs rocmenv; when the function PLACE is reached, says so and waits to be stopped.
+_HALT = """
+import importlib, sys, time
+place = sys.argv.pop(1)
+module, _, name = place.partition(":")
+holder, _, name = name.rpartition(".")
+owner = importlib.import_module(module)
+owner = getattr(owner, holder) if holder else owner
+def halt(*args, **named):
+    print("reached", flush=True)
+    time.sleep(60)
+setattr(owner, name, halt)
+sys.argv[0] = "rocmenv"
+from rocmenv.__main__ import main
+sys.exit(main())
+"""
 REPOSITORY = str(Path(__file__).parent.parent.parent)
 
 
@@ -98,3 +115,23 @@ def run_command(
         done.stdout.decode("utf-8", "surrogateescape"),
         done.stderr.decode("utf-8", "surrogateescape"),
     )
+
+
+def run_and_stop(root: Root, place: str, how: signal.Signals, *args: str, **environ: str) -> Result:
+    """Run rocmenv as a real process, and send it `how` when it calls `place`.
+
+    `place` is a function, `module:name` or `module:class.name`.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", _HALT, place, *args],
+        env=clean_environ(root, **environ),
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "reached\n"
+        child.send_signal(how)
+        out, err = child.communicate(timeout=20)
+    return Result(child.returncode, out, err)

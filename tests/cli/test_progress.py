@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pexpect
@@ -17,17 +16,30 @@ from rocmenv.cli.output import amount
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ, fake_prefix
 from tests.cli.runner import COMMAND, Runner, run_command
-from tests.fetch.server import Site, serving
+from tests.fetch.server import Site
+from tests.tools import tool
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def archive(tmp_path: Path, site: Site) -> str:
+    """The address of a release's tarball."""
     source = fake_prefix(tmp_path / "x" / "rocm-7.0.0", "7.0.0")
     (source / "lib/big").write_bytes(os.urandom(200_000))
-    archive = tmp_path / "a.tar.gz"
-    subprocess.run(["tar", "-C", str(source), "-czf", archive, "."], check=True)
-    with serving(Site({"/a.tar.gz": archive.read_bytes()})) as running:
-        yield running
+    path = tmp_path / "a.tar.gz"
+    subprocess.run(["tar", "-C", str(source), "-czf", path, "."], check=True)
+    site.files["/a.tar.gz"] = path.read_bytes()
+    return f"{site.url}/a.tar.gz"
+
+
+def on_a_terminal(root: Root, *words: str) -> pexpect.spawn[str]:
+    return pexpect.spawn(
+        COMMAND[0],
+        [*COMMAND[1:], *words],
+        env=clean_environ(root, TERM="xterm"),
+        encoding="utf-8",
+        timeout=30,
+        dimensions=(24, 100),
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,10 +51,10 @@ def test_bytes_as_people_read_them(count: float, text: str) -> None:
 
 
 def test_a_log_has_a_line_for_each_stage_and_now_and_then_the_rate(
-    rocmenv: Runner, site: Site, monkeypatch: pytest.MonkeyPatch
+    rocmenv: Runner, archive: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "_EVERY", 0.0)
-    err = rocmenv("install", "7.0.0", "--from", f"{site.url}/a.tar.gz").err
+    err = rocmenv("install", "7.0.0", "--from", archive).err
     lines = err.splitlines()
     assert lines[0] == "rocmenv: installing 7.0.0"
     rates = [
@@ -53,16 +65,9 @@ def test_a_log_has_a_line_for_each_stage_and_now_and_then_the_rate(
     assert re.fullmatch(r"rocmenv: 7.0.0 \([\d.]+ kB\) is installed: .*", lines[-1])
 
 
-def test_a_terminal_has_a_bar_that_goes_away(root: Root, site: Site) -> None:
+def test_a_terminal_has_a_bar_that_goes_away(root: Root, site: Site, archive: str) -> None:
     site.always["/a.tar.gz"] = ("drip", 0.05)
-    child = pexpect.spawn(
-        COMMAND[0],
-        [*COMMAND[1:], "install", "7.0.0", "--from", f"{site.url}/a.tar.gz"],
-        env=clean_environ(root, TERM="xterm"),
-        encoding="utf-8",
-        timeout=30,
-        dimensions=(24, 100),
-    )
+    child = on_a_terminal(root, "install", "7.0.0", "--from", archive)
     child.expect(r"installing 7\.0\.0.*kB")
     child.expect(r"rocmenv: 7\.0\.0 \(.*\) is installed")
     child.expect(pexpect.EOF)
@@ -70,15 +75,9 @@ def test_a_terminal_has_a_bar_that_goes_away(root: Root, site: Site) -> None:
     assert child.exitstatus == 0
 
 
-def test_an_interrupt_on_a_terminal_is_one_line(root: Root, site: Site) -> None:
+def test_an_interrupt_on_a_terminal_is_one_line(root: Root, site: Site, archive: str) -> None:
     site.always["/a.tar.gz"] = ("drip", 0.3)
-    child = pexpect.spawn(
-        COMMAND[0],
-        [*COMMAND[1:], "install", "7.0.0", "--from", f"{site.url}/a.tar.gz"],
-        env=clean_environ(root, TERM="xterm"),
-        encoding="utf-8",
-        timeout=30,
-    )
+    child = on_a_terminal(root, "install", "7.0.0", "--from", archive)
     child.expect(r"installing 7\.0\.0.*kB")
     child.sendintr()
     child.expect_exact("rocmenv: interrupted")
@@ -90,7 +89,7 @@ def test_an_interrupt_on_a_terminal_is_one_line(root: Root, site: Site) -> None:
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
-def test_the_shell_that_calls_is_found(root: Root, tool: Callable[[str], str], name: str) -> None:
+def test_the_shell_that_calls_is_found(root: Root, name: str) -> None:
     """R12: by its process, not by SHELL."""
     command = shlex.join(COMMAND)
     script = f"{command} init; {command} env 6.3; true"

@@ -131,7 +131,7 @@ def test_env_is_for_the_named_shell(rocmenv: Runner, root: Root) -> None:
     assert value["variables"]["ROCM_PATH"] == f"{root.versions}/6.3.0"
 
 
-def test_env_and_undo_go_there_and_back_in_bash(root: Root, tool: object) -> None:
+def test_env_and_undo_go_there_and_back_in_bash(root: Root) -> None:
     script = """
 before=$(env | sort)
 eval "$("$PYTHON" -m rocmenv env 6.3 --shell bash)"

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.tools import tool
+
+
+@contextmanager
+def key_folder() -> Iterator[Keys]:
+    """An empty gpg home, gone afterwards."""
+    tool("gpg")
+    # A socket's path is limited to 108 characters, and pytest's folders are long.
+    with tempfile.TemporaryDirectory(prefix="rocmenv-gpg-") as name:
+        keys = Keys(Path(name) / "home")
+        yield keys
+        keys.stop()
 
 
 class Keys:
     """A gpg home below `folder`; names stand for `NAME@example.invalid`."""
 
     def __init__(self, folder: Path) -> None:
-        # A socket's path is limited to 108 characters, and pytest's folders are long.
         self.home = folder
         self.home.mkdir(mode=0o700, exist_ok=True)
 

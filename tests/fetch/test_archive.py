@@ -28,6 +28,7 @@ from rocmenv.fetch import archive as archive_module
 from rocmenv.fetch import decode, settle
 from rocmenv.fetch.archive import Settled, Tree
 from rocmenv.fetch.stop import Interrupted
+from tests.tools import tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -262,7 +263,7 @@ def test_digests_are_those_of_the_files(tmp_path: Path) -> None:
     assert settled.paths == ("b", "d/a")
 
 
-def test_sparse_members_have_their_holes(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_sparse_members_have_their_holes(tmp_path: Path) -> None:
     tool("tar")
     path = tmp_path / "sparse"
     with path.open("wb") as file:

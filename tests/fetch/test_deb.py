@@ -13,6 +13,7 @@ import pytest
 from rocmenv.errors import ArchiveError
 from rocmenv.fetch.archive import Settled, Tree
 from tests.sources.apt.builders import PREFIX, Deb, build_deb
+from tests.tools import tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,9 +65,7 @@ def facts(root: Path) -> dict[str, tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("compression", ["gzip", "xz", "zstd", "none"])
-def test_the_content_is_what_dpkg_deb_unpacks(
-    tmp_path: Path, tool: Callable[[str], str], compression: str
-) -> None:
+def test_the_content_is_what_dpkg_deb_unpacks(tmp_path: Path, compression: str) -> None:
     tool("dpkg-deb")
     deb = build_deb(SAMPLE, tmp_path, compression)
     settled = unpack(tmp_path / "ours", deb)
@@ -76,7 +75,7 @@ def test_the_content_is_what_dpkg_deb_unpacks(
     assert not settled.left_out
 
 
-def test_the_mapping_takes_the_prefix_off(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_the_mapping_takes_the_prefix_off(tmp_path: Path) -> None:
     tool("dpkg-deb")
     more = Deb("more", files={f"{PREFIX}/x": b"1"}, links={f"{PREFIX}/abs": f"/{PREFIX}/x"})
     other = Deb("other", links={f"{PREFIX}/py": "/usr/bin/python3", f"{PREFIX}/l": "/opt/other"})
@@ -91,9 +90,7 @@ def test_the_mapping_takes_the_prefix_off(tmp_path: Path, tool: Callable[[str], 
     assert len(settled.notes) == 2
 
 
-def test_a_real_package_is_what_dpkg_deb_unpacks(
-    tmp_path: Path, tool: Callable[[str], str]
-) -> None:
+def test_a_real_package_is_what_dpkg_deb_unpacks(tmp_path: Path) -> None:
     tool("apt-get")
     run = subprocess.run(
         ["apt-get", "-qq", "-o", "Acquire::Retries=0", "download", "libdb5.3", "tzdata"],
@@ -148,9 +145,7 @@ def test_what_is_no_package_is_named(tmp_path: Path, data: bytes, words: str) ->
 
 
 @pytest.mark.parametrize("compression", ["gzip", "xz", "zstd", "none"])
-def test_a_package_cut_anywhere_is_damaged(
-    tmp_path: Path, tool: Callable[[str], str], compression: str
-) -> None:
+def test_a_package_cut_anywhere_is_damaged(tmp_path: Path, compression: str) -> None:
     tool("dpkg-deb")
     deb = build_deb(SAMPLE, tmp_path, compression)
     data = deb.read_bytes()

@@ -18,7 +18,8 @@ from rocmenv.fetch import gpgv, sequoia
 from rocmenv.fetch.clearsign import dearmoured, split
 from rocmenv.fetch.openpgp import verify
 from rocmenv.fetch.verdict import Judgement
-from tests.fetch.keys import Keys
+from tests.fetch.keys import Keys, key_folder
+from tests.tools import tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,12 +41,7 @@ class Ring(NamedTuple):
 @pytest.fixture(scope="session")
 def ring() -> Iterator[Ring]:
     """Keys of every kind, and a clear-signed file by each."""
-    import shutil  # noqa: PLC0415 - for this test alone
-
-    if shutil.which("gpg") is None:
-        pytest.skip("gpg is not installed")
-    with tempfile.TemporaryDirectory(prefix="rocmenv-gpg-") as name:
-        keys = Keys(Path(name) / "home")
+    with key_folder() as keys:
         f = {
             "good": keys.make("good"),
             "rsa": keys.make("rsa", kind="rsa2048"),
@@ -264,9 +260,7 @@ def test_a_tampered_text_with_a_detached_signature(ring: Ring, judge: str) -> No
     assert "is not the one" in error.message, judge
 
 
-def test_a_key_bound_with_sha1_needs_gpgv(
-    ring: Ring, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
-) -> None:
+def test_a_key_bound_with_sha1_needs_gpgv(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
     """ROCm/legacy-rocm-build issue 5619: AMD's key of 2016 is such a key."""
     tool("gpgv")
     pins = frozenset({ring.fingerprints["weak"]})
@@ -279,9 +273,7 @@ def test_a_key_bound_with_sha1_needs_gpgv(
     assert "gpgv" in (error.hint or "")
 
 
-def test_a_pinned_key_bound_with_sha1_counts_beside_another_signer(
-    ring: Ring, tool: Callable[[str], str]
-) -> None:
+def test_a_pinned_key_bound_with_sha1_counts_beside_another_signer(ring: Ring) -> None:
     tool("gpgv")
     both = ring.keys.clearsign(TEXT, "good", "weak")
     pins = frozenset({ring.fingerprints["weak"]})
@@ -290,9 +282,7 @@ def test_a_pinned_key_bound_with_sha1_counts_beside_another_signer(
         verify(both, None, ring.all, frozenset({ring.fingerprints["rsa"]}))
 
 
-def test_a_key_bound_with_sha1_gets_no_further_licence(
-    ring: Ring, tool: Callable[[str], str]
-) -> None:
+def test_a_key_bound_with_sha1_gets_no_further_licence(ring: Ring) -> None:
     tool("gpgv")
     tampered = ring.signed["weak"].replace(b"jammy", b"noble")
     assert "is not the one" in refusal(lambda: verify(tampered, None, ring.all, None)).message
@@ -342,9 +332,7 @@ def ours(data: bytes, ring: bytes) -> bytes | None:
         return None
 
 
-def test_the_verdicts_are_those_of_gpgv(
-    ring: Ring, tmp_path: Path, tool: Callable[[str], str]
-) -> None:
+def test_the_verdicts_are_those_of_gpgv(ring: Ring, tmp_path: Path) -> None:
     tool("gpgv")
     path = tmp_path / "ring.gpg"
     path.write_bytes(ring.all)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ from rocmenv.fetch.stop import Interrupted
 from rocmenv.fetch.transfer import Downloads, NotThereError
 from rocmenv.model.release import Artifact
 from tests.fetch.server import Site, serving
+from tests.tools import tool
 
 BODY = bytes(range(256)) * 2000
 NAME = "data.bin"
@@ -546,9 +546,7 @@ def test_the_names_of_the_module_are_public() -> None:
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate of 127.0.0.1, and its key, that nobody vouches for."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is not installed")
+    openssl = tool("openssl")
     path = tmp_path_factory.mktemp("tls") / "server.pem"
     words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"]
     more = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(path), "-out", f"{path}.crt"]

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ, fake_prefix, root_with
 from tests.cli.runner import COMMAND, Result, Runner, run, run_command
-from tests.fetch.server import Site, serving
+from tests.fetch.server import Site
 
 
 @pytest.fixture
@@ -27,12 +27,6 @@ def root(tmp_path: Path) -> Root:
 @pytest.fixture
 def rocmenv(capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path) -> Runner:
     return Runner(capfd, root, tmp_path)
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with serving(Site()) as running:
-        yield running
 
 
 def nothing_made(root: Root) -> bool:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,38 +13,16 @@ import pytest
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ, fake_prefix, root_with
-from tests.cli.runner import COMMAND, REPOSITORY, run
-from tests.fetch.server import Site, serving
+from tests.cli.runner import COMMAND, run, run_and_stop
+from tests.fetch.server import Site
 
 PLACE = "/rocm-7.0.0.tar.gz"
-# Runs rocmenv; when the function PLACE is reached, says so and waits to be stopped.
-HALT = """
-import importlib, sys, time
-place = sys.argv.pop(1)
-module, _, name = place.partition(":")
-holder, _, name = name.rpartition(".")
-owner = importlib.import_module(module)
-owner = getattr(owner, holder) if holder else owner
-def halt(*args, **named):
-    print("reached", flush=True)
-    time.sleep(60)
-setattr(owner, name, halt)
-sys.argv[0] = "rocmenv"
-from rocmenv.__main__ import main
-sys.exit(main())
-"""
 POINTS = {
     "unpacking": "rocmenv.fetch.archive:Tree.settle",
     "checking": "rocmenv.ops.install:find_layout",
     "before the rename": "rocmenv.store.transaction:Stage._put_in_place",
 }
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: -signal.SIGTERM, signal.SIGKILL: -signal.SIGKILL}
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with serving(Site()) as running:
-        yield running
 
 
 @pytest.fixture
@@ -85,22 +61,11 @@ def check_after(root: Root, words: list[str]) -> None:
 def test_stopped_after_loading(
     root: Root, words: list[str], point: str, how: signal.Signals
 ) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HALT, POINTS[point], *words],
-        env=clean_environ(root),
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "reached\n"
-        child.send_signal(how)
-        out, err = child.communicate(timeout=20)
-    assert (child.returncode, out) == (STATUS[how], "")
-    assert "Traceback" not in err
+    stopped = run_and_stop(root, POINTS[point], how, *words)
+    assert (stopped.status, stopped.out) == (STATUS[how], "")
+    assert "Traceback" not in stopped.err
     if how == signal.SIGINT:
-        assert err.splitlines()[-1] == "rocmenv: interrupted"
+        assert stopped.err.splitlines()[-1] == "rocmenv: interrupted"
         assert os.listdir(root.staging) == os.listdir(root.journal) == []
     assert len(os.listdir(root.cache / "sha256")) == 1, "the whole download is kept"
     check_after(root, words)
@@ -150,19 +115,8 @@ def test_an_interrupt_ends_a_stalled_download_at_once(
 
 def test_an_interrupt_after_the_rename_leaves_a_whole_version(root: Root, words: list[str]) -> None:
     """The shims are missing then; the next install makes them, of whatever version."""
-    with subprocess.Popen(
-        [sys.executable, "-c", HALT, "rocmenv.ops.install:rehash", *words],
-        env=clean_environ(root),
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "reached\n"
-        child.send_signal(signal.SIGINT)
-        child.communicate(timeout=20)
-    assert child.returncode == 130
+    stopped = run_and_stop(root, "rocmenv.ops.install:rehash", signal.SIGINT, *words)
+    assert stopped.status == 130
     assert run(root, "versions", "--bare").fine() == "6.3.0\n7.0.0\n"
     assert not (root.activations / "7.0.0.sh").exists()
     result = run(root, *words)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Spec
 from rocmenv.sources import distro
 from rocmenv.sources.base import Request
+from tests.tools import tool
 
 pytestmark = pytest.mark.real
 
@@ -180,7 +181,7 @@ def test_hipcc_is_clang_and_not_nvcc(person: Person) -> None:
     assert "nvcc" not in done.stdout.lower()
 
 
-def test_a_program_is_compiled_and_runs(person: Person, tool: Callable[[str], str]) -> None:
+def test_a_program_is_compiled_and_runs(person: Person) -> None:
     tool("c++")  # clang takes its C++ library and linker from there
     command = ("hipcc", "--offload-arch=gfx90a", "vector_add.hip", "-o", "vector_add")
     done = person.active(*command)
@@ -193,9 +194,7 @@ def test_a_program_is_compiled_and_runs(person: Person, tool: Callable[[str], st
     [("-DCMAKE_CXX_COMPILER=clang++",), ("-DHOST_ONLY=ON",), ("-DWITH_HIP_LANGUAGE=ON",)],
     ids=["find_package", "host only", "HIP language"],
 )
-def test_cmake_finds_it(
-    person: Person, options: tuple[str, ...], tool: Callable[[str], str]
-) -> None:
+def test_cmake_finds_it(person: Person, options: tuple[str, ...]) -> None:
     cmake = tool("cmake")
     tool("c++")
     build = f"build-{len(options[0])}"
@@ -232,9 +231,7 @@ def _assert_runs(person: Person, program: str) -> None:
     ],
     ids=lambda command: str(command[0]),
 )
-def test_programs_of_the_host_still_run(
-    person: Person, command: tuple[str, ...], tool: Callable[[str], str]
-) -> None:
+def test_programs_of_the_host_still_run(person: Person, command: tuple[str, ...]) -> None:
     tool(command[0])
     done = person.active(*command)
     assert (done.returncode, done.stderr) == (0, "")

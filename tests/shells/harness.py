@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from rocmenv.ops.setup import setup_text
 from rocmenv.store.paths import Root
 from tests.builders import process
+from tests.tools import tool
 
 # Options that keep a shell from reading the machine's and the user's own set-up.
 STARTS = {
@@ -112,10 +110,4 @@ def parse(dump: bytes) -> dict[str, str]:
 
 def find(name: str) -> RealShell:
     """The shell `name`, else: skip at home, fail in CI."""
-    program = shutil.which(name)
-    if program is None:
-        message = f"the shell {name} is not installed"
-        if os.environ.get("CI"):
-            pytest.fail(f"{message}; .ci/run should have installed it")
-        pytest.skip(message)
-    return RealShell(name, program)
+    return RealShell(name, tool(name))

@@ -15,6 +15,7 @@ from rocmenv.env.activation import RECORD
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ, root_with
 from tests.shells.harness import POSIX, STARTS, RealShell, find
+from tests.tools import tool
 
 
 @pytest.fixture(scope="module")
@@ -239,11 +240,9 @@ def test_without_its_record_a_child_takes_the_environment_as_it_is(
 
 @pytest.mark.parametrize("name", list(STARTS))
 @pytest.mark.parametrize("calls", ["same folder", "to and fro"])
-def test_no_process_is_started(
-    name: str, calls: str, root: Root, projects: Path, tool: object
-) -> None:
+def test_no_process_is_started(name: str, calls: str, root: Root, projects: Path) -> None:
     shell = find(name)
-    strace = tool("strace")  # type: ignore[operator]  # the fixture is a function
+    strace = tool("strace")
     prompt = "_rocmenv_prompt" if name in ("bash", "zsh", "fish") else "_rocmenv_hook"
     loop = f"{prompt}\n" * 20
     if calls == "to and fro":
@@ -395,9 +394,9 @@ def test_an_install_without_rendered_texts_works_all_the_same(
     assert "ROCM_PATH" not in end
 
 
-def test_in_a_real_tmux(root: Root, projects: Path, tool: object) -> None:
+def test_in_a_real_tmux(root: Root, projects: Path) -> None:
     """A server that was started inside a project hands its environment to every new window."""
-    tmux = tool("tmux")  # type: ignore[operator]  # the fixture is a function
+    tmux = tool("tmux")
     shell = find("bash")
     active = shell.run(f"{shell.setup(root)}\nDUMP", clean_environ(root), projects / "old").dumps[0]
     socket = f"rocmenv-test-{os.getpid()}"

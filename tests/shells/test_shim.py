@@ -15,6 +15,7 @@ import pytest
 
 from rocmenv.store.paths import Root
 from tests.builders import add, clean_environ, fake_prefix, root_with
+from tests.tools import tool
 
 ARGUMENTS = [
     "a b", 'say "hi"', "%PATH%", "100%", "a&b", "<x>", "^", "!x!", "", "line one\nline two", "*",
@@ -242,8 +243,8 @@ def test_an_activation_of_this_shell_is_undone_for_the_systems_tool(tmp_path: Pa
     assert done.stdout.splitlines()[:2] == [f"{system}/bin/hipcc", ""], done.stderr
 
 
-def test_the_plain_case_starts_no_process_and_few_calls(tmp_path: Path, tool: object) -> None:
-    strace = tool("strace")  # type: ignore[operator]  # the fixture is a function
+def test_the_plain_case_starts_no_process_and_few_calls(tmp_path: Path) -> None:
+    strace = tool("strace")
     root = root_with(tmp_path, "6.3.0")
     program = root.versions / "6.3.0/bin/hipcc"
     shutil.copy2("/bin/true", program)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,12 +19,13 @@ from rocmenv.sources import distro
 from rocmenv.sources.base import Built, Request, Work
 from rocmenv.sources.distro_rules import is_rocm
 from rocmenv.sources.distro_tree import Mapping, finish
-from tests.fetch.keys import Keys
+from tests.fetch.keys import Keys, key_folder
 from tests.fetch.server import Site, serving
 from tests.sources.apt.builders import Deb, build_deb, index_files, release_text, stanza
+from tests.tools import tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from rocmenv.sources.distro import DistroPlan
 
@@ -167,14 +166,10 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def keys() -> Iterator[Keys]:
-    if shutil.which("gpg") is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("gpg is not installed")
-    with tempfile.TemporaryDirectory(prefix="rocmenv-gpg-") as name:
-        made = Keys(Path(name) / "home")
+    with key_folder() as made:
         made.make("archive")
         made.make("stranger")
         yield made
-        made.stop()
 
 
 @pytest.fixture
@@ -591,7 +586,7 @@ DEBS = (
 
 
 @pytest.fixture
-def installed(machine: Machine, tool: Callable[[str], str]) -> tuple[Path, Built]:
+def installed(machine: Machine) -> tuple[Path, Built]:
     """The tree that a plan builds from real packages."""
     tool("dpkg-deb")
     pool = machine.root / "mirror/pool"

@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
 import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,11 +19,11 @@ from rocmenv.sources import catalog, legacy
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ, root_with
-from tests.cli.runner import COMMAND, REPOSITORY, Result, Runner, run_command
-from tests.fetch.keys import Keys
+from tests.cli.runner import COMMAND, Result, Runner, run_and_stop, run_command
+from tests.fetch.keys import Keys, key_folder
 from tests.fetch.server import Site, serving
-from tests.ops.test_stopped import HALT
 from tests.sources.apt.builders import PREFIX, Deb, build_deb, index_files, release_text, stanza
+from tests.tools import tool
 
 DEB = "6.3.0.60300-39~22.04"
 HIPCC = b"#!/bin/sh\nexport X=/opt/rocm-6.3.0/bin\nprintf '%s' \"$ROCM_PATH\"\n"
@@ -113,17 +109,13 @@ class Mirror:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirror]:
     """Keys and packages, made once."""
-    for name in ("gpg", "dpkg-deb"):
-        if shutil.which(name) is None:
-            pytest.skip(f"{name} is not installed")
+    tool("dpkg-deb")
     folder = tmp_path_factory.mktemp("debs")
-    with tempfile.TemporaryDirectory(prefix="rocmenv-gpg-") as name:
-        keys = Keys(Path(name) / "home")
+    with key_folder() as keys:
         fingerprint = keys.make("rocm")
         keys.make("other")
         debs = {d.name: build_deb(d, folder, "gzip") for d in PACKAGES}
         yield Mirror(Site(), keys, fingerprint, debs)
-        keys.stop()
 
 
 @pytest.fixture
@@ -549,19 +541,9 @@ def test_verified_packages_of_an_interrupted_install_are_used_again(
     """R15."""
     environ = {"ROCMENV_MIRROR": mirror.url, "ROCMENV_FINGERPRINT": mirror.fingerprint}
     words = ("install", "6.3.0", "--suite", "jammy")
-    with subprocess.Popen(
-        [sys.executable, "-c", HALT, "rocmenv.fetch.archive:Tree.settle", *words],
-        env=clean_environ(root, **environ),
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "reached\n"
-        child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=20)
-    assert (child.returncode, "Traceback" in err) == (130, False)
+    place = "rocmenv.fetch.archive:Tree.settle"
+    stopped = run_and_stop(root, place, signal.SIGINT, *words, **environ)
+    assert (stopped.status, "Traceback" in stopped.err) == (130, False)
     assert len(mirror.asked(".deb")) == 5
     again = run_command([*COMMAND, *words], clean_environ(root, **environ), "/")
     assert again.fine() == ""

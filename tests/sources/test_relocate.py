@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rocmenv.sources.relocate import finish_legacy, relocate
+from tests.tools import tool
 
 OLD = "/opt/rocm-6.3.0"
 
@@ -48,7 +48,7 @@ def test_pkgconfig_files_are_relative_to_themselves(tree: Path, name: str, place
     assert text == f"prefix={place}\nlibdir={place}/lib\n"
 
 
-def test_pkg_config_itself_reads_them(tree: Path, tool: Callable[[str], str]) -> None:
+def test_pkg_config_itself_reads_them(tree: Path) -> None:
     tree = tree.rename(tree.with_name("with blank"))
     put(
         tree,
@@ -74,7 +74,7 @@ def test_cmake_files_have_the_absolute_place_escaped(tree: Path) -> None:
     assert moved(tree, "a.cmake", text, f"/{place}") == text.replace(OLD, f"/{escaped}")
 
 
-def test_cmake_itself_reads_them(tree: Path, tool: Callable[[str], str]) -> None:
+def test_cmake_itself_reads_them(tree: Path) -> None:
     place = '/r t/it\'s "a" $b #c (d)'
     text = f'set(A "{OLD}/lib")\nset(B {OLD}/lib)\nmessage("${{A}}|${{B}}")\n'
     moved(tree, "a.cmake", text, place)

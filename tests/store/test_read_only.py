@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -15,6 +14,7 @@ import pytest
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ, fake_prefix, root_with
 from tests.cli.runner import COMMAND, NOBODY, REPOSITORY, Result, run_command
+from tests.tools import tool
 
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 IS_ROOT = os.geteuid() == 0
@@ -33,8 +33,7 @@ def start() -> Start:
     """A start that works for a user who may not look into root's own Python."""
     if not IS_ROOT:
         return Start((), COMMAND, {})
-    if shutil.which("setpriv") is None:
-        pytest.skip("setpriv is not installed")
+    tool("setpriv")
     packages = sysconfig.get_paths()["purelib"]
     for python in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
         words = (python, *COMMAND[1:])
@@ -149,7 +148,6 @@ def test_a_shells_start_line_and_its_functions(
     user: Callable[..., Result],
     shared: Root,
     begin: Start,
-    tool: Callable[[str], str],
     name: str,
 ) -> None:
     program = tool(name)

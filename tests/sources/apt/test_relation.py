@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
 from debian.deb822 import PkgRelation
@@ -13,9 +12,7 @@ from hypothesis import strategies as st
 
 from rocmenv.errors import RepositoryError
 from rocmenv.sources.apt.relation import Relation, compare, parse_relations
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.tools import tool
 
 PAIRS = [
     ("1.0", "1.0~"),
@@ -37,9 +34,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
-def test_versions_are_ordered_as_dpkg_does(
-    tool: Callable[[str], str], one: str, other: str
-) -> None:
+def test_versions_are_ordered_as_dpkg_does(one: str, other: str) -> None:
     dpkg = tool("dpkg")
     operator = {-1: "lt", 0: "eq", 1: "gt"}[compare(one, other)]
     subprocess.run([dpkg, "--compare-versions", one, operator, other], check=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
-import tempfile
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,8 +18,8 @@ from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import UNKNOWN
 from rocmenv.sources.apt.index import Package, parse_packages
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
-from tests.fetch.keys import Keys
-from tests.fetch.server import Site, serving
+from tests.fetch.keys import Keys, key_folder
+from tests.fetch.server import Site
 from tests.sources.apt.builders import (
     PREFIX,
     ROCM,
@@ -30,6 +28,7 @@ from tests.sources.apt.builders import (
     release_text,
     stanza,
 )
+from tests.tools import tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,25 +50,10 @@ class Signer(NamedTuple):
 
 @pytest.fixture(scope="module")
 def signer() -> Iterator[Signer]:
-    if shutil.which("gpg") is None:
-        pytest.skip("gpg is not installed")
-    with tempfile.TemporaryDirectory(prefix="rocmenv-gpg-") as name:
-        keys = Keys(Path(name) / "home")
+    with key_folder() as keys:
         fingerprint = keys.make("rocm")
         keys.make("other")
         yield Signer(keys, fingerprint, keys.export("rocm", armour=True))
-        keys.stop()
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with serving(Site()) as running:
-        yield running
-
-
-@pytest.fixture
-def downloads(tmp_path: Path) -> Downloads:
-    return Downloads(tmp_path / "cache", timeout=5.0, attempts=2, pause=0.01)
 
 
 def publish(
@@ -328,8 +312,7 @@ def mapping(member: str) -> str | None:
 def test_a_release_is_installed_from_its_index(
     site: Site, signer: Signer, downloads: Downloads, tmp_path: Path, scheme: str
 ) -> None:
-    if shutil.which("dpkg-deb") is None:
-        pytest.skip("dpkg-deb is not installed")
+    tool("dpkg-deb")
     texts = []
     for deb in ROCM:
         path = build_deb(deb, tmp_path)
