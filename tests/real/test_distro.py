@@ -237,6 +237,37 @@ def test_programs_of_the_host_still_run(person: Person, command: tuple[str, ...]
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.usefixtures("_offered")
+def test_the_whole_sdk_compiles_and_loads(tmp_path: Path) -> None:
+    """The largest profile: its CMake files are all found, and its libraries belong together."""
+    cmake = tool("cmake")
+    tool("c++")
+    shutil.copytree(PROJECT / "tests/real/sdk", tmp_path, dirs_exist_ok=True)
+    person = Person(tmp_path, sys.executable, None)
+    done = person.rocmenv(*INSTALL, "--profile", "full")
+    assert done.returncode == 0, done.stderr
+    assert [p for p in person.prefix.rglob("*") if p.is_symlink() and not p.exists()] == []
+    configs = {p.parent for p in person.prefix.glob("lib/**/cmake/*/*onfig.cmake")}
+    # `hip` is found by all, `hip-lang` belongs to a language; Debian 12's `rocm_smi` names a
+    # library that is in none of its packages.
+    libraries = sorted(p.name for p in configs if re.match(r"roc(?!m_smi)|hip(?!-lang)", p.name))
+    assert {"rocprim", "rocrand", "rocsparse"} <= set(libraries)
+    names = f"-DLIBRARIES={';'.join(libraries)}"
+    compiler = "-DCMAKE_CXX_COMPILER=clang++"
+    done = person.active(cmake, "-S", ".", "-B", "build", *TARGETS, names, compiler)
+    assert done.returncode == 0, done.stderr
+    found = re.findall(r"library (\S+) \S+ (\S+)", done.stdout)
+    assert [name for name, _ in found] == libraries
+    assert all(folder.startswith(f"{person.prefix}/") for _, folder in found), found
+    done = person.active(cmake, "--build", "build")
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = person.active("build/libraries")
+    assert re.search(r"^rocrand [1-9]\d+$", done.stdout, re.MULTILINE), done.stderr
+    loaded = person.active("ldd", "build/libraries").stdout
+    for name in ("rocrand", "rocsparse", "amdhip64"):
+        assert re.search(rf"lib{name}\.so\S* => {re.escape(str(person.prefix))}/", loaded), loaded
+
+
 def test_programs_of_the_release_run(person: Person) -> None:
     done = person.active("rocminfo")  # says so when there is no driver, or lists agents
     assert "ROCk module is" in done.stdout + done.stderr, done.stderr
