@@ -397,6 +397,8 @@ function rocmenv
     switch "$argv[1]:$argv[2]:"(count $argv)
         case 'use::1' 'shell:--unset:2'
             _rocmenv_use
+        case 'use:--:3' 'shell:--:3'
+            _rocmenv_use $argv[3]
         case 'shell:-*' 'shell::1'
             _rocmenv_run $argv
         case 'use:-*'

@@ -203,8 +203,8 @@ _rocmenv_say() {
 
 _rocmenv_use() {
   _rocmenv_off=''
-  case ${1-} in
-    '') unset ROCMENV_VERSION ;;
+  case $# in
+    0) unset ROCMENV_VERSION ;;
     *)
       _rocmenv_w=$(ROCMENV_SHIM_ROOT=$_rocmenv_r _rocmenv_run resolve -- "$1") || return
       ROCMENV_VERSION=$_rocmenv_w
@@ -219,8 +219,9 @@ _rocmenv_use() {
 rocmenv() {
   case "${1-}:${2-}:$#" in
     use::1 | shell:--unset:2) _rocmenv_use ;;
+    use:--:3 | shell:--:3) _rocmenv_use "$3" ;;
     shell:-*:* | shell::1) _rocmenv_run "$@" ;;
-    use:[!-]*:2 | shell:[!-]*:2) _rocmenv_use "$2" ;;
+    use:[!-]*:2 | shell:[!-]*:2 | use::2 | shell::2) _rocmenv_use "$2" ;;
     deactivate::1)
       if [ -z "${ROCMENV_DIFF-}" ]; then
         _rocmenv_tell 'nothing is recorded in this shell, so nothing was changed'

@@ -76,13 +76,13 @@ def default_spec(root: Root) -> str:
 
 def needs_function(process: Process, command: str, word: str | None) -> UsageError:
     """The refusal for what only the shell's own function can do, with its set-up line."""
-    msg = f"`rocmenv {command}` changes this shell, and rocmenv is not set up in it"
+    msg = f"`rocmenv {command}` changes this shell, which only rocmenv's function in it can do"
     shell = os.path.basename(process.get("SHELL") or "")
     line = f'eval "$(rocmenv init {shell if shell in SHELLS else "bash"})"'
     if shell == "fish":
         line = "rocmenv init fish | source"
     other = f", or for one command: `rocmenv +{word} exec COMMAND`" if word else ""
-    return UsageError(msg, hint=f"run `{line}`{other}")
+    return UsageError(msg, hint=f"set the shell up with `{line}`{other}")
 
 
 def _checked(process: Process, root: Root, text: str, *, force: bool) -> Spec:

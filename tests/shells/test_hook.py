@@ -141,15 +141,28 @@ DUMP
 rocmenv use --bogus
 echo {status(shell)}
 rocmenv version --bare
+rocmenv use -- 6.4
+echo {status(shell)}
+DUMP
+rocmenv use ''
+echo {status(shell)}
+rocmenv shell ''
+echo {status(shell)}
+rocmenv use --force 6.3
+echo {status(shell)}
+DUMP
 """
     ran = shell.run(script, clean_environ(root), projects)
-    chosen, kept, back, system = ran.dumps
+    chosen, kept, back, system, marked, left_alone = ran.dumps
     assert chosen["ROCM_PATH"] == kept["ROCM_PATH"] == str(root.versions / "6.4.1")
     assert chosen["ROCMENV_VERSION"] == "6.4.1"
     assert back["ROCM_PATH"] == str(root.versions / "6.3.0")
     assert "ROCMENV_VERSION" not in back
     assert "ROCM_PATH" not in system
-    assert ran.out.split() == ["0", "1", "1", "6.4.1", "0", "2", "system"]
+    assert marked["ROCM_PATH"] == str(root.versions / "6.4.1")
+    assert left_alone == marked
+    assert ran.out.split() == ["0", "1", "1", "6.4.1", "0", "2", "system", "0", "2", "2", "2"]
+    assert "only rocmenv's function" not in ran.err
 
 
 def test_writing_the_projects_version_takes_effect_at_once(

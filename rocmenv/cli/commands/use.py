@@ -26,6 +26,9 @@ def command(ctx: Context, spec: str | None, *, project: bool, default: bool, for
         msg = "`--project` and `--global` are two different places"
         raise UsageError(msg, hint="run `rocmenv use` once for each")
     if not (project or default):
+        if force:
+            msg = "`--force` writes a version that is not installed, which no shell can use"
+            raise UsageError(msg, hint="add `--project` or `--global`")
         raise needs_function(ctx.process, "use", spec)
     if spec is None:
         msg = "a version is missing"
