@@ -81,7 +81,9 @@ def launch(
         if program is None and not shim:
             program = _on_path(process, command, environ, str(root.shims))
     if program is None:
-        raise not_found(root, selection, command, item)
+        if "/" in command:
+            raise _no_file(process, command)
+        raise _not_found(root, selection, command, item)
     name = f"{item.version if item else 'system'}/{command}"
     if shim:
         _refuse_loop(process, root, program, name)
@@ -103,7 +105,7 @@ def find_command(item: Installed, command: str) -> str | None:
 def _blocked(item: Installed, command: str) -> str | None:
     """The file of a command that lacks the right to be started."""
     paths = (os.path.join(item.prefix, b, command) for b in item.receipt.layout.bins)
-    return None if "/" in command else next((p for p in paths if os.path.isfile(p)), None)
+    return next((p for p in paths if os.path.isfile(p)), None)
 
 
 def having(root: Root, command: str) -> list[Installed]:
@@ -111,7 +113,18 @@ def having(root: Root, command: str) -> list[Installed]:
     return [i for i in registry.load(root).installed.values() if find_command(i, command)]
 
 
-def not_found(
+def _no_file(process: Process, command: str) -> CommandNotFoundError:
+    path = os.path.join(process.cwd, command)
+    if os.path.isdir(path):
+        return CommandNotFoundError(f"{visible(command)} is a folder", hint="name a program in it")
+    if os.path.exists(path):
+        msg = f"{visible(command)} may not be started"
+        return CommandNotFoundError(msg, hint=f"run `chmod +x {shlex.quote(command)}`")
+    folder = shlex.quote(os.path.dirname(path))
+    return CommandNotFoundError(f"{visible(command)} is not there", hint=f"run `ls {folder}`")
+
+
+def _not_found(
     root: Root, selection: Selection, command: str, item: Installed | None
 ) -> CommandNotFoundError:
     """The refusal for a command that the selected version lacks, naming those that have it."""

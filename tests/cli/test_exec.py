@@ -53,6 +53,19 @@ def test_arguments_arrive_to_the_byte(echo: Root, words: tuple[str, ...]) -> Non
     assert environ["ROCM_PATH"] == f"{echo.versions}/6.3.0"
 
 
+def test_a_path_that_cannot_be_started_is_named_as_that(echo: Root, tmp_path: Path) -> None:
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    (folder / "text").write_text("x")
+    absent = run(echo, "+6.3", "exec", "./nosuch", cwd=folder)
+    assert absent.refused(127) == "`./nosuch` is not there"
+    assert absent.hint == f"run `ls '{folder}/.'`"
+    text = run(echo, "+6.3", "exec", "a b/text", cwd=tmp_path)
+    assert text.refused(127) == "`a b/text` may not be started"
+    assert text.hint == "run `chmod +x 'a b/text'`"
+    assert run(echo, "+6.3", "exec", "./a b", cwd=tmp_path).refused(127) == "`./a b` is a folder"
+
+
 def test_any_word_after_a_version_is_a_program_to_run(echo: Root) -> None:
     words, _, environ = heard(run(echo, "+6.3.0", "hipcc", "--help", "x y"))
     assert words == [b"--help", b"x y"]
