@@ -68,10 +68,9 @@ def tell(error: RocmenvError, process: Process) -> int:
     _write(sys.stderr.fileno(), "".join(f"{line}\n" for line in lines))
     try:
         if "--json" in words:
-            import json  # noqa: PLC0415 - for this branch alone
+            from rocmenv.cli.output import say_json  # noqa: PLC0415 - for this branch alone
 
-            value = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
-            print(json.dumps(value))  # noqa: T201 - the output that was asked for
+            say_json({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
         sys.stdout.flush()
     except OSError:
         _drop_output()

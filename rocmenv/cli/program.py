@@ -15,6 +15,8 @@ from rocmenv.errors import UsageError, visible
 from rocmenv.store.paths import find_root
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from rocmenv.process import Process
     from rocmenv.store.paths import Root
 
@@ -45,6 +47,7 @@ COMMANDS = {
     "resolve": "resolve",
 }
 ORDER = list(COMMANDS)
+_PLUS = "rocmenv.plus"
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,28 @@ class Commands(click.Group):
         command: click.Command = loaded.command
         return command
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401 - click's signature
+    ) -> click.Context:
+        """As click makes it; when it completes, `+VERSION` in front is noted and taken off."""
+        plus = args.pop(0) if extra.get("resilient_parsing") and _has_plus(args) else None
+        made = super().make_context(info_name, args, parent, **extra)
+        made.meta[_PLUS] = plus
+        return made
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands and options; `+VERSION` once a plus is typed, behind it any program."""
+        from rocmenv.cli import completion  # noqa: PLC0415 - only when completing
+
+        found = super().shell_complete(ctx, incomplete)
+        if ctx.meta[_PLUS] is not None:
+            return found + completion.complete_program(incomplete)
+        return found or completion.complete_plus(incomplete)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -86,6 +111,10 @@ class Commands(click.Group):
 
         After `+VERSION` any other word is a program to run with that version.
         """
+        if ctx.resilient_parsing:
+            if ctx.meta[_PLUS] is not None and args[0] not in COMMANDS:
+                return "exec", self.get_command(ctx, "exec"), args
+            return args[0], self.get_command(ctx, args[0]), args[1:]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             # Still what `run` handed over: the group's own function has not run yet.
             if isinstance(ctx.obj, tuple) and ctx.obj[1] is not None:
@@ -95,6 +124,10 @@ class Commands(click.Group):
             msg = f"{visible(args[0])} is not a command of rocmenv"
             raise UsageError(msg, hint=hint)
         return super().resolve_command(ctx, args)
+
+
+def _has_plus(args: list[str]) -> bool:
+    return bool(args) and args[0].startswith("+")
 
 
 @click.group(

@@ -69,7 +69,9 @@ def test_a_refusal_has_a_status_a_line_and_a_hint(
 def test_json_errors_are_an_object_on_stdout(rocmenv: Runner) -> None:
     result = rocmenv("version", "--json", ROCMENV_VERSION="9.9.9")
     assert result.status == 1
-    error = json.loads(result.out)["error"]
+    value = json.loads(result.out)
+    assert value["schema"] == 1
+    error = value["error"]
     assert error["code"] == "not-installed"
     assert error["message"] == result.message
     assert error["hint"] == result.hint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rocmenv.cli.completion import complete_setting, complete_value
 from rocmenv.cli.output import say, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.ops.configure import set_value, unset_value
@@ -35,7 +36,7 @@ def list_(ctx: Context, *, as_json: bool) -> None:
 
 
 @command.command("get")
-@click.argument("key")
+@click.argument("key", shell_complete=complete_setting)
 @click.pass_obj
 def get(ctx: Context, key: str) -> None:
     """Show the value of one setting."""
@@ -48,8 +49,8 @@ def get(ctx: Context, key: str) -> None:
 
 
 @command.command("set")
-@click.argument("key")
-@click.argument("value")
+@click.argument("key", shell_complete=complete_setting)
+@click.argument("value", shell_complete=complete_value)
 @click.pass_obj
 def set_(ctx: Context, key: str, value: str) -> None:
     """Give a setting a value; `aliases.NAME` gives a version a name."""
@@ -58,7 +59,7 @@ def set_(ctx: Context, key: str, value: str) -> None:
 
 
 @command.command("unset")
-@click.argument("key")
+@click.argument("key", shell_complete=complete_setting)
 @click.pass_obj
 def unset(ctx: Context, key: str) -> None:
     """Give a setting its default again."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rocmenv.cli.completion import complete_profile, complete_release
 from rocmenv.cli.output import amount, say, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
 
 
 @click.command("install")
-@click.argument("spec", metavar="[VERSION]", required=False)
+@click.argument("spec", metavar="[VERSION]", required=False, shell_complete=complete_release)
 @click.option("--channel", type=click.Choice(["legacy", "distro"]), help="Where to take it from.")
 @click.option(
     "--from", "source", metavar="FILE|DIR|URL", help="A tarball or folder in place of a channel."
 )
-@click.option("--profile", help="Set of packages: runtime, hip, sdk or full.")
+@click.option(
+    "--profile",
+    help="Set of packages: runtime, hip, sdk or full.",
+    shell_complete=complete_profile,
+)
 @click.option("--with", "extra", metavar="PACKAGE", multiple=True, help="A further package.")
 @click.option("--as", "name", metavar="VERSION", help="Name to install it as, such as 6.3.0+test.")
 @click.option("--suite", help="The repository's suite, such as jammy.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from rocmenv.cli.completion import complete_release
 from rocmenv.cli.program import Context
 from rocmenv.cli.releases import list_releases
 
 
 @click.command("list-remote")
-@click.argument("spec", metavar="[PATTERN]", required=False)
+@click.argument("spec", metavar="[PATTERN]", required=False, shell_complete=complete_release)
 @click.option("--online", is_flag=True, help="Read the channel's own index.")
 @click.option("--mirror", metavar="URL", help="Base address in place of AMD's.")
 @click.option("--all", "everything", is_flag=True, help="Unlisted ones too.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rocmenv.cli.completion import complete_command
 from rocmenv.cli.output import say, say_json
 from rocmenv.cli.program import Context
 from rocmenv.errors import CommandNotFoundError, visible
@@ -11,7 +12,7 @@ from rocmenv.ops.activate import find_command, having
 
 
 @click.command("whence")
-@click.argument("name", metavar="COMMAND")
+@click.argument("name", metavar="COMMAND", shell_complete=complete_command)
 @click.option("--path", is_flag=True, help="Paths in place of versions.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rocmenv.cli.completion import complete_command
 from rocmenv.cli.output import say
 from rocmenv.cli.program import Context
 from rocmenv.ops import current
@@ -11,7 +12,7 @@ from rocmenv.ops.activate import launch
 
 
 @click.command("which")
-@click.argument("name", metavar="COMMAND")
+@click.argument("name", metavar="COMMAND", shell_complete=complete_command)
 @click.pass_obj
 def command(ctx: Context, name: str) -> None:
     """Show the path of the program that COMMAND runs here."""
