@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import FrameType
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,46 @@ class Process:
         """End at once: what was written is flushed, nothing else is tidied up."""
         _flush()
         os._exit(status)
+
+
+class Ended(KeyboardInterrupt):
+    """A signal asked the process to end; `number` tells which."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+    def finish(self) -> NoReturn:
+        """End by the signal, as if it had not been held up, so that the caller can tell."""
+        import signal  # noqa: PLC0415 - as in `heeding_signals`
+
+        with suppress(OSError):  # a terminal that was closed
+            _flush()
+        signal.signal(self.number, signal.SIG_DFL)
+        os.kill(os.getpid(), self.number)
+        os._exit(128 + self.number)  # not reached, unless the signal is blocked
+
+
+@contextmanager
+def heeding_signals() -> Iterator[None]:
+    """Have SIGTERM and SIGHUP raise `Ended`: then what is under way is tidied up first.
+
+    A signal that the process was started without, as under `nohup`, stays without effect.
+    """
+    import signal  # noqa: PLC0415 - its tables cost a millisecond, and quick answers need none
+
+    def end(number: int, _frame: FrameType | None) -> NoReturn:
+        raise Ended(number)
+
+    wanted = (signal.SIGTERM, signal.SIGHUP)
+    held = [number for number in wanted if signal.getsignal(number) == signal.SIG_DFL]
+    for number in held:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in held:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _flush() -> None:

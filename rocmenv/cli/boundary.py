@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import RocmenvError, SpaceError
+from rocmenv.process import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,8 +31,11 @@ def guarded(work: Callable[[], int], process: Process) -> int:
         sys.stdout.flush()
     except RocmenvError as error:
         return tell(error, process)
+    except Ended as error:
+        _write_error("rocmenv: interrupted\n")
+        error.finish()
     except KeyboardInterrupt:
-        print("rocmenv: interrupted", file=sys.stderr)  # noqa: T201 - stderr is the boundary's to write
+        _write_error("rocmenv: interrupted\n")
         return INTERRUPTED
     except BrokenPipeError:
         _drop_output()  # the reader has gone
@@ -65,7 +70,7 @@ def tell(error: RocmenvError, process: Process) -> int:
     lines = [f"rocmenv: {error.message}{hint}"]
     if error.hint and not one_line:
         lines.append(f"hint: {error.hint}")
-    _write(sys.stderr.fileno(), "".join(f"{line}\n" for line in lines))
+    _write_error("".join(f"{line}\n" for line in lines))
     try:
         if "--json" in words:
             from rocmenv.cli.output import say_json  # noqa: PLC0415 - for this branch alone
@@ -86,10 +91,12 @@ def _own_words(process: Process) -> tuple[str, ...]:
     return words[:start] if words[start : start + 1] == ("exec",) else words
 
 
-def _write(descriptor: int, text: str) -> None:
+def _write_error(text: str) -> None:
+    """`text` to stderr; lost where that is a terminal that was closed, or is full."""
     data = text.encode("utf-8", "surrogateescape")
-    while data:
-        data = data[os.write(descriptor, data) :]
+    with contextlib.suppress(OSError):
+        while data:
+            data = data[os.write(sys.stderr.fileno(), data) :]
 
 
 def _unforeseen(error: Exception) -> RocmenvError:

@@ -12,6 +12,7 @@ import click
 from rocmenv import __version__
 from rocmenv.cli.output import say, tell
 from rocmenv.errors import UsageError, visible
+from rocmenv.process import Ended, heeding_signals
 from rocmenv.store.paths import find_root
 
 if TYPE_CHECKING:
@@ -155,9 +156,10 @@ def run(process: Process, args: list[str], plus: str | None) -> int:
         msg = "an argument is empty"
         raise UsageError(msg, hint="is a variable unset in the script that calls?")
     try:
-        result: Any = program.main(
-            args, prog_name="rocmenv", standalone_mode=False, obj=(process, plus)
-        )
+        with heeding_signals():
+            result: Any = program.main(
+                args, prog_name="rocmenv", standalone_mode=False, obj=(process, plus)
+            )
     except click.exceptions.NoArgsIsHelpError as error:
         if not args:
             say(error.format_message())
@@ -166,8 +168,9 @@ def run(process: Process, args: list[str], plus: str | None) -> int:
         return UsageError.exit_status
     except click.exceptions.Exit as error:
         return error.exit_code
-    except click.exceptions.Abort:
-        raise KeyboardInterrupt from None
+    except click.exceptions.Abort as error:
+        cause = error.__cause__
+        raise (cause if isinstance(cause, Ended) else KeyboardInterrupt) from None
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "rocmenv"
         message = error.format_message().rstrip(".")

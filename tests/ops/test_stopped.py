@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from rocmenv.store import registry
@@ -22,7 +23,12 @@ POINTS = {
     "checking": "rocmenv.ops.install:find_layout",
     "before the rename": "rocmenv.store.transaction:Stage._put_in_place",
 }
-STATUS = {signal.SIGINT: 130, signal.SIGTERM: -signal.SIGTERM, signal.SIGKILL: -signal.SIGKILL}
+STATUS = {
+    signal.SIGINT: 130,
+    signal.SIGTERM: -signal.SIGTERM,
+    signal.SIGHUP: -signal.SIGHUP,
+    signal.SIGKILL: -signal.SIGKILL,
+}
 
 
 @pytest.fixture
@@ -56,7 +62,7 @@ def check_after(root: Root, words: list[str]) -> None:
     assert (root.activations / "7.0.0.sh").exists()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", STATUS)
 @pytest.mark.parametrize("point", POINTS)
 def test_stopped_after_loading(
     root: Root, words: list[str], point: str, how: signal.Signals
@@ -64,14 +70,14 @@ def test_stopped_after_loading(
     stopped = run_and_stop(root, POINTS[point], how, *words)
     assert (stopped.status, stopped.out) == (STATUS[how], "")
     assert "Traceback" not in stopped.err
-    if how == signal.SIGINT:
+    if how != signal.SIGKILL:
         assert stopped.err.splitlines()[-1] == "rocmenv: interrupted"
         assert os.listdir(root.staging) == os.listdir(root.journal) == []
     assert len(os.listdir(root.cache / "sha256")) == 1, "the whole download is kept"
     check_after(root, words)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", STATUS)
 def test_stopped_while_loading(
     root: Root, site: Site, words: list[str], how: signal.Signals
 ) -> None:
@@ -88,6 +94,34 @@ def test_stopped_while_loading(
     check_after(root, words)
     assert site.count(PLACE) == 2
     assert site.seen[-1].headers["Range"].startswith("bytes="), "continued, not begun again"
+
+
+def test_a_terminal_that_is_closed_ends_it_in_good_order(
+    root: Root, site: Site, words: list[str]
+) -> None:
+    """The hang-up finds nobody to read what is said."""
+    site.always[PLACE] = ("drip", 0.2)
+    child = pexpect.spawn(COMMAND[0], [*COMMAND[1:], *words], env=clean_environ(root, TERM="xterm"))
+    child.expect_exact("installing 7.0.0")
+    os.close(child.child_fd)
+    _, status = os.waitpid(child.pid, 0)
+    child.terminated = child.closed = True
+    # By the signal, or by the error of the bar that cannot be drawn any more.
+    assert status != 0
+    assert os.listdir(root.staging) == os.listdir(root.journal) == []
+
+
+def test_a_hang_up_that_the_caller_ignores_is_ignored(
+    root: Root, site: Site, words: list[str]
+) -> None:
+    site.script[PLACE] = [("drip", 0.1)]
+    with subprocess.Popen(
+        ["nohup", *COMMAND, *words], env=clean_environ(root), stderr=subprocess.PIPE, text=True
+    ) as child:
+        wait_for(lambda: any(p.stat().st_size for p in root.cache.rglob("*.part")))
+        child.send_signal(signal.SIGHUP)
+        _, err = child.communicate(timeout=20)
+    assert (child.returncode, "is installed" in err) == (0, True)
 
 
 def wait_for(happened: object, seconds: float = 20) -> None:
