@@ -10,20 +10,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cmp_to_key
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import HostError, ResolveError
-from rocmenv.fetch.archive import Tree
-from rocmenv.fetch.pipeline import Job, download_and_unpack
-from rocmenv.model.receipt import Item
+from rocmenv.fetch.connection import shown
 from rocmenv.model.version import Version, choose
 from rocmenv.probe.host import debian_architecture
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
-from rocmenv.sources.apt.relation import compare
-from rocmenv.sources.base import Built, Request, Work
+from rocmenv.sources.apt.relation import by_version, upstream
 from rocmenv.sources.distro_rules import (
     COMPILER,
     CORE,
@@ -34,20 +30,20 @@ from rocmenv.sources.distro_rules import (
     Rules,
     core_of,
     is_rocm,
-    upstream,
 )
 from rocmenv.sources.distro_sources import Offers, read
 from rocmenv.sources.distro_tree import Mapping, finish
-from rocmenv.sources.packages import PackagePlan
+from rocmenv.sources.packages import Chosen, Finished, PackagePlan
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.version import Spec
     from rocmenv.sources.apt.index import Package
     from rocmenv.sources.apt.repository import LoadedRepository
+    from rocmenv.sources.base import Request, Work
 
 _ETC = Path("/etc/apt")
 _NUMBERS = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
@@ -57,39 +53,21 @@ _NEAR = 3
 _AMDS = ("hip-runtime-amd", "amdrocm-runtime", "amdrocm-core")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistroPlan(PackagePlan):
-    """One release from the machine's sources, resolved."""
+@dataclass(frozen=True, slots=True)
+class _Distro:
+    """The recipe: a distribution's `/usr` becomes the prefix."""
 
-    offers: Offers
-    channel: str = "distro"
+    release: Version
+    own_prefix: tuple[str, ...] = ()
 
-    @property
-    def origin(self) -> str:
-        """The addresses and suites that packages come from."""
-        homes = [self.offers.home(p).repository for p in self.packages]
-        return ", ".join(dict.fromkeys(f"{h.base_url.rstrip('/')} {h.suite}" for h in homes))
+    def mapping(self, package: Package) -> Mapping:
+        return Mapping(with_man=is_rocm(package.name))
 
-    def build(self, work: Work) -> Built:
-        """Fetch, verify and unpack all packages, and make them fit their new place."""
-        self.remembered.keep()
-        tree = Tree(work.tree, cancel=work.downloads.cancel)
-        jobs = [
-            Job(self.offers.home(p).artifact(p), p.name, Mapping(with_man=is_rocm(p.name)))
-            for p in self.packages
-        ]
-        cached = download_and_unpack(
-            jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
-        )
-        settled = tree.settle()
-        made = finish(work.tree, work.prefix, self.release.xyz, settled.paths)
-        items = [
-            Item(p.name, job.artifact.url, p.size or 0, p.sha256 or "", p.version)
-            for p, job in zip(self.packages, jobs, strict=True)
-        ]
-        return Built(
-            tuple(items), settled.files, settled.size, (*settled.notes, *made), cached=cached
-        )
+    def is_expected(self, member: str) -> bool:
+        return Mapping()(member) is None
+
+    def finish(self, work: Work, paths: Sequence[str]) -> Finished:
+        return Finished(finish(work.tree, work.prefix, self.release.xyz, paths))
 
 
 def plan(
@@ -100,7 +78,7 @@ def plan(
     *,
     etc: Path = _ETC,
     status: Path = Path(STATUS),
-) -> DistroPlan:
+) -> PackagePlan:
     """The plan to install what `spec` asks for, as `name` or by its own version.
 
     Reads the sources below `etc`, their indexes, and dpkg's `status`; changes nothing. Of
@@ -126,22 +104,21 @@ def plan(
             raise found.failures[0]
         raise _none_at_all(found.repositories, RUNTIME.pattern)
     release = _pick(spec, runtimes)
-    newer = [r.home for r in runtimes if r.release > release]
-    offers = Offers(tuple(one for one in usable if one not in newer))
-    rules = Rules(offers, host, architecture, core_of(offers))
     fitting = [r for r in runtimes if r.release == release]
-    roots = _roots(offers, bare, max(fitting, key=lambda r: _by_version(r.package.version)))
+    offers = _offers(usable, runtimes, release)
+    rules = Rules(offers, host, architecture, core_of(offers))
+    roots = _roots(offers, bare, max(fitting, key=lambda r: by_version(r.package.version)))
     closure = close(
         [*roots, *_extra(offers, rules, request.extra)],
         offers,
         architecture=architecture,
         on_host=rules.is_from_host,
     )
-    return DistroPlan(
+    return PackagePlan(
         version=name or release,
-        release=release,
-        offers=offers,
-        packages=closure.packages,
+        channel="distro",
+        chosen=tuple(Chosen(p, offers.home(p)) for p in closure.packages),
+        recipe=_Distro(release),
         notes=(*found.notes, *notes),
         host=rules.missing(closure),
         remembered=remembered,
@@ -159,7 +136,7 @@ def _without_amds(
     for one in repositories:
         if any(one.index.named(name) for name in _AMDS):
             where = one.repository.base_url
-            notes.append(f"`{where}` is AMD's own, which `--channel legacy` installs from")
+            notes.append(f"`{shown(where)}` is AMD's own, which `--channel legacy` installs from")
         else:
             usable.append(one)
     return usable, notes
@@ -174,7 +151,13 @@ class _Runtime:
     home: LoadedRepository
 
 
-_by_version = cmp_to_key(compare)
+def _offers(
+    usable: Iterable[LoadedRepository], runtimes: Iterable[_Runtime], release: Version
+) -> Offers:
+    """All repositories but those that have newer releases alone: their parts do not fit."""
+    fitting = [r.home for r in runtimes if r.release <= release]
+    newer = [r.home for r in runtimes if r.release > release]
+    return Offers(tuple(one for one in usable if one in fitting or one not in newer))
 
 
 def _runtimes(home: LoadedRepository) -> list[_Runtime]:

@@ -23,14 +23,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import HostError, ResolveError
-from rocmenv.sources.apt.relation import Relation, compare, parse_relations
+from rocmenv.sources.apt.relation import Relation, compare, upstream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rocmenv.sources.apt.closure import Candidates, Closure
+    from rocmenv.sources.apt.closure import Candidates, Closure, Need
     from rocmenv.sources.apt.dpkg import Host
-    from rocmenv.sources.apt.index import Package
     from rocmenv.sources.apt.relation import Group
 
 RUNTIME = re.compile(r"libamdhip64-\d+")
@@ -201,43 +198,33 @@ class Rules:
             HostError: a library of the host is too old for a package.
             ResolveError: neither the sources nor the host have something.
         """
-        needs = list(self._needs(closure))
-        too_old = [need for need in needs if self._is_too_old(need[0][0])]
-        if too_old:
-            raise self._too_old(min(too_old, key=_rank), closure)
-        for group, chain in needs:
-            if not any(self.is_hosts(r.name) for r in group):
+        open_ones = [n for n in closure.from_host if not self._is_met(n.group, closure)]
+        needs = sorted((*open_ones, *closure.unmet), key=_rank)
+        for need in needs:
+            if self._is_too_old(need.group[0]):
+                raise self._too_old(need, closure)
+        for need in needs:
+            if not any(self.is_hosts(r.name) for r in need.group):
                 msg = (
-                    f"{' -> '.join(chain)} needs `{_text(group)}`, which neither this machine's "
+                    f"{' -> '.join(need.chain)} needs `{need}`, which neither this machine's "
                     "package sources nor the machine itself has"
                 )
                 raise ResolveError(msg, hint="are all components of the distribution enabled?")
-        return tuple(sorted({_text(group) for group, _ in needs}))
+        return tuple(sorted(map(str, needs)))
 
-    def _needs(self, closure: Closure) -> Iterator[tuple[Group, tuple[str, ...]]]:
-        """The groups of relations that nobody meets, with the chain to the package."""
-        chosen = {p.name: p.version for p in closure.packages}
-        virtual = {r.name for p in closure.packages for r in _provided(p)}
-        for package in closure.packages:
-            for text in (package.pre_depends, package.depends):
-                for whole in parse_relations(text) if text else ():
-                    group = tuple(r for r in whole if r.applies(self.architecture))
-                    if group and not any(
-                        r.name in virtual
-                        or (r.name in chosen and r.accepts(chosen[r.name]))
-                        or self.is_needless(r.name)
-                        or self.host.meets(r) is True
-                        for r in group
-                    ):
-                        yield group, closure.chains[package.name]
+    def _is_met(self, group: Group, closure: Closure) -> bool:
+        return any(
+            self.is_needless(r.name) or self.host.meets(r) is True or closure.meets(r)
+            for r in group
+        )
 
     def _is_too_old(self, relation: Relation) -> bool:
         has = self.host.versions.get(relation.name)
         is_core = relation.name in self.core or relation.name in _LIBRARIES
         return bool(has) and is_core and relation.operator in _NEWER
 
-    def _too_old(self, need: tuple[Group, tuple[str, ...]], closure: Closure) -> HostError:
-        relation, chain = need[0][0], need[1]
+    def _too_old(self, need: Need, closure: Closure) -> HostError:
+        relation, chain = need.group[0], need.chain
         version = next(upstream(p.version) for p in closure.packages if p.name == chain[0])
         has = upstream(self.host.versions[relation.name][0])
         way = f" ({' -> '.join((*chain, relation.name))})" if len(chain) > 1 else ""
@@ -255,36 +242,16 @@ def core_of(offers: Candidates) -> frozenset[str]:
     waiting = [package for name in _ESSENTIAL for package in offers.named(name)]
     while waiting:
         package = waiting.pop()
-        for text in (package.pre_depends, package.depends):
-            for group in parse_relations(text) if text else ():
-                for name in {r.name for r in group} - names:
-                    found = offers.named(name) or offers.providing(name)
-                    waiting += [p for p in found if p.name not in names or p.name == name]
-                    names.update((name, *(p.name for p in found)))
+        for group in package.needs():
+            for name in {r.name for r in group} - names:
+                found = offers.named(name) or offers.providing(name)
+                waiting += [p for p in found if p.name not in names or p.name == name]
+                names.update((name, *(p.name for p in found)))
     return frozenset(names)
 
 
-def upstream(version: str) -> str:
-    """The upstream part of a package's version.
-
-    >>> upstream("1:15.0.6-4+b1"), upstream("2.36-9+deb12u14")
-    ('15.0.6', '2.36')
-    """
-    text = version.partition(":")[2] or version
-    return text.rpartition("-")[0] or text
-
-
-def _rank(need: tuple[Group, tuple[str, ...]]) -> tuple[int, int, str]:
+def _rank(need: Need) -> tuple[int, int, str]:
     """The most telling need first: the C library's, then the one with the shortest chain."""
-    name = need[0][0].name
+    name = need.group[0].name
     known = _LIBRARIES.index(name) if name in _LIBRARIES else len(_LIBRARIES)
-    return known, len(need[1]), name
-
-
-def _provided(package: Package) -> list[Relation]:
-    groups = parse_relations(package.provides) if package.provides else ()
-    return [relation for group in groups for relation in group]
-
-
-def _text(group: Group) -> str:
-    return " | ".join(map(str, group))
+    return known, len(need.chain), name

@@ -12,17 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import HostError, RepositoryError, ResolveError, SignatureError
-from rocmenv.fetch.archive import Tree
-from rocmenv.fetch.connection import without_account
-from rocmenv.fetch.pipeline import Job, download_and_unpack
+from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
-from rocmenv.model.receipt import Item
 from rocmenv.probe.host import debian_architecture, glibc
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
-from rocmenv.sources.base import Built, Request, Work
-from rocmenv.sources.packages import PackagePlan
+from rocmenv.sources.packages import Chosen, Finished, PackagePlan
 from rocmenv.sources.relocate import finish_legacy, relocate
 from rocmenv.sources.remembered import Remembered
 
@@ -31,10 +27,11 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.version import Version
-    from rocmenv.sources.apt.closure import Unmet
+    from rocmenv.sources.apt.closure import Need
     from rocmenv.sources.apt.dpkg import Host
     from rocmenv.sources.apt.index import Index, Package
     from rocmenv.sources.apt.relation import Relation
+    from rocmenv.sources.base import Request, Work
     from rocmenv.sources.catalog import Catalog, Channel
 
 # The root packages of each profile, without the release's suffix. A name that a release
@@ -74,55 +71,37 @@ PROFILES: dict[str, tuple[str, ...]] = {
     ),
 }
 _INCLUDES = {"sdk": ("hip",), "full": ("hip", "sdk")}
+# Documentation, and what tells the system's loader of AMD's own place.
+_LEFT_OUT = ("usr/share/", "etc/ld.so.conf.d/")
 _LIBC = ("libc6", "libstdc++6", "libgcc-s1")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LegacyPlan(PackagePlan):
-    """One release from an AMD repository, resolved."""
+@dataclass(frozen=True, slots=True)
+class _Legacy:
+    """The recipe: what is below `/opt/rocm-X.Y.Z` becomes the prefix, with its texts."""
 
-    repository: LoadedRepository
+    release: Version
     prefix: str
-    channel: str = "legacy"
 
     @property
-    def origin(self) -> str:
-        """The repository's address and suite."""
-        repository = self.repository.repository
-        return f"{without_account(repository.base_url)} {repository.suite}"
+    def own_prefix(self) -> tuple[str, ...]:
+        return (self.prefix,)
 
-    def build(self, work: Work) -> Built:
-        """Fetch, verify and unpack all packages, and make them fit their new place."""
-        self.remembered.keep()
-        tree = Tree(work.tree, own_prefix=(self.prefix,), cancel=work.downloads.cancel)
-        jobs = [
-            Job(self.repository.artifact(p), p.name, _mapping(self.prefix)) for p in self.packages
-        ]
-        cached = download_and_unpack(
-            jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
-        )
-        settled = tree.settle()
-        relocated = relocate(work.tree, self.prefix, work.prefix, settled.paths, work.jobs)
+    def mapping(self, _package: Package) -> _Mapping:
+        return _Mapping(self.prefix.strip("/"))
+
+    def is_expected(self, member: str) -> bool:
+        return member.startswith(_LEFT_OUT)
+
+    def finish(self, work: Work, paths: Sequence[str]) -> Finished:
+        relocated = relocate(work.tree, self.prefix, work.prefix, paths, work.jobs)
         made = finish_legacy(work.tree, work.prefix, self.release.packed)
-        odd = [e for e in settled.left_out if not _is_expected(e.member)]
-        return Built(
-            tuple(self._item(p) for p in self.packages),
-            settled.files,
-            settled.size,
-            (*settled.notes, *made, *(f"left out {e.member}: {e.reason}" for e in odd)),
-            relocated.left,
-            cached,
-        )
-
-    def _item(self, package: Package) -> Item:
-        artifact = self.repository.artifact(package)
-        size, digest = artifact.size or 0, artifact.sha256 or ""
-        return Item(package.name, without_account(artifact.url), size, digest, package.version)
+        return Finished(tuple(made), relocated.left)
 
 
 def plan(
     data: Catalog, release: Version, version: Version, request: Request, downloads: Downloads
-) -> LegacyPlan:
+) -> PackagePlan:
     """The plan to install `release` as `version`. Reads the index; changes nothing."""
     channel = data.channels["legacy"]
     remembered = Remembered(downloads)
@@ -136,15 +115,14 @@ def plan(
         architecture=architecture,
         on_host=lambda relation: _on_host(index, host, relation),
     )
-    _refuse_newer_libc(closure.unmet, release)
-    return LegacyPlan(
+    _refuse_newer_libc(closure.unmet, data, release, repository.repository.suite)
+    return PackagePlan(
         version=version,
-        release=release,
-        repository=repository,
-        packages=closure.packages,
-        prefix=channel.prefix.format(xyz=release.xyz),
+        channel="legacy",
+        chosen=tuple(Chosen(package, repository) for package in closure.packages),
+        recipe=_Legacy(release, channel.prefix.format(xyz=release.xyz)),
         notes=repository.notes,
-        host=tuple(dict.fromkeys(unmet.need for unmet in closure.unmet if unmet.is_known)),
+        host=tuple(str(need) for need in closure.unmet if need.is_known),
         remembered=remembered,
     )
 
@@ -160,8 +138,7 @@ def suites(data: Catalog, release: Version, host: tuple[int, ...] | None) -> lis
     The newest build that the host can run comes first; a suite whose glibc nobody knows
     comes last. `HostError` when every suite needs a newer glibc than the host has.
     """
-    known = data.release(release)
-    names = list(known.suites) if known else list(_by_number(release))
+    names = _named(data, release)
     glibcs = {name: data.suites[name] for name in names if name in data.suites}
     if host is None:
         msg = "AMD's packages need glibc, and this host has none"
@@ -176,6 +153,11 @@ def suites(data: Catalog, release: Version, host: tuple[int, ...] | None) -> lis
         msg = f"release {release} needs glibc {needs} or newer, and this machine has {has}"
         raise HostError(msg, hint="an older release may fit: `rocmenv install --list`")
     return fitting + unknown
+
+
+def _named(data: Catalog, release: Version) -> tuple[str, ...]:
+    known = data.release(release)
+    return known.suites if known else _by_number(release)
 
 
 def _by_number(release: Version) -> tuple[str, ...]:
@@ -203,7 +185,7 @@ def _open(
             absent = error
     downloads.refuse_if_offline(absent)
     suites_tried = " or ".join(f"`{name}`" for name in names)
-    msg = f"{without_account(base)} has no suite {suites_tried} for release {release}"
+    msg = f"{shown(base)} has no suite {suites_tried} for release {release}"
     raise RepositoryError(
         msg, hint="`rocmenv install --list --online` shows what the server has; `--suite` picks one"
     )
@@ -215,11 +197,11 @@ def _keyring(place: str, downloads: Remembered) -> bytes:
             return downloads.read(place, limit=1 << 20)
         return Path(os.path.expanduser(place)).read_bytes()
     except OSError as error:
-        msg = f"the keyring {place} cannot be read ({error.strerror})"
+        msg = f"the keyring {shown(place)} cannot be read ({error.strerror})"
         raise SignatureError(msg, hint="name the file with the keys: `--keyring FILE`") from error
     except NotThereError as error:
         downloads.refuse_if_offline(error)
-        msg = f"the signing key {place} is not there, so nothing can be verified"
+        msg = f"the signing key {shown(place)} is not there, so nothing can be verified"
         raise SignatureError(msg, hint="name a copy of the key: `--keyring FILE`") from error
 
 
@@ -250,19 +232,22 @@ def _on_host(index: Index, host: Host, relation: Relation) -> bool | None:
     return False if index.named(relation.name) else host.meets(relation)
 
 
-def _refuse_newer_libc(unmet: Sequence[Unmet], release: Version) -> None:
+def _refuse_newer_libc(unmet: Sequence[Need], data: Catalog, release: Version, suite: str) -> None:
     for need in unmet:
-        name = need.need.split(" ")[0]
-        if need.is_known and name in _LIBC:
+        if need.is_known and need.group[0].name in _LIBC:
             msg = (
-                f"this build of release {release} needs {need.need}, and this machine's is older "
-                f"({' -> '.join(need.chain)})"
+                f"the build of release {release} for `{suite}` needs {need}, and this machine's "
+                f"is older ({' -> '.join(need.chain)})"
             )
-            raise HostError(msg, hint="pick a suite for an older system: `--suite jammy`")
+            older = [n for n in _named(data, release) if _is_older(data, n, suite)]
+            pick = f"pick a suite for an older system: `--suite {older[0]}`" if older else None
+            hint = pick or "an older release may fit: `rocmenv install --list`"
+            raise HostError(msg, hint=hint)
 
 
-def _mapping(prefix: str) -> _Mapping:
-    return _Mapping(prefix.strip("/"))
+def _is_older(data: Catalog, suite: str, than: str) -> bool:
+    known = data.suites
+    return suite in known and than in known and known[suite] < known[than]
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +262,3 @@ class _Mapping:
         if member.startswith(f"{self.prefix}/"):
             return member[len(self.prefix) + 1 :]
         return member if member.startswith("etc/OpenCL/vendors/") else None
-
-
-def _is_expected(member: str) -> bool:
-    """Whether a member is one of those that are left out of every install."""
-    return member.startswith(("usr/share/", "etc/ld.so.conf.d/", "etc/", "opt")) or not member

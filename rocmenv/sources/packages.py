@@ -1,32 +1,89 @@
-"""What the channels of packages have in common."""
+"""One plan for the channels that install packages: what they have in common."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from rocmenv.sources.base import Part
+from rocmenv.fetch.archive import Tree
+from rocmenv.fetch.connection import without_account
+from rocmenv.fetch.pipeline import Job, download_and_unpack
+from rocmenv.model.receipt import Item
+from rocmenv.sources.base import Built, Part
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rocmenv.fetch.settle import Settled
+    from rocmenv.model.release import Artifact
     from rocmenv.model.version import Version
     from rocmenv.sources.apt.index import Package
+    from rocmenv.sources.apt.repository import LoadedRepository
+    from rocmenv.sources.base import Work
     from rocmenv.sources.remembered import Remembered
+
+
+class Finished(NamedTuple):
+    """What was done to an unpacked tree: remarks, and files that still name another place."""
+
+    notes: tuple[str, ...] = ()
+    unrelocated: tuple[str, ...] = ()
+
+
+class Recipe(Protocol):
+    """How a channel makes a prefix out of its packages."""
+
+    @property
+    def own_prefix(self) -> tuple[str, ...]:
+        """Absolute folders that mean the prefix in links of the packages."""
+
+    def mapping(self, package: Package) -> Callable[[str], str | None]:
+        """Where the members of a package go, as `Tree.add_deb` asks for it."""
+
+    def is_expected(self, member: str) -> bool:
+        """Whether it goes without saying that `member` is not in the prefix."""
+
+    def finish(self, work: Work, paths: Sequence[str]) -> Finished:
+        """Make the unpacked `paths` fit their new place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A package, and the repository that it comes from."""
+
+    package: Package
+    home: LoadedRepository
+
+    def artifact(self) -> Artifact:
+        """What to download; raises `RepositoryError` as `LoadedRepository.artifact`."""
+        return self.home.artifact(self.package)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackagePlan:
-    """One release, resolved to packages: the parts of `base.Plan` that follow from these.
+    """One release, resolved to packages; a `base.Plan`.
 
-    `version` is the name that it is installed as, `release` what it is. `host` are
-    packages that the machine lacks, `remembered` the indexes and keys that were read.
+    `version` is the name that it is installed as. `host` are packages that the machine
+    lacks, `remembered` the indexes and keys that were read.
     """
 
     version: Version
-    release: Version
-    packages: tuple[Package, ...]
+    channel: str
+    chosen: tuple[Chosen, ...]
+    recipe: Recipe
     notes: tuple[str, ...]
     host: tuple[str, ...]
     remembered: Remembered
+
+    @property
+    def origin(self) -> str:
+        """The addresses and suites that packages come from."""
+        return ", ".join(dict.fromkeys(c.home.repository.origin for c in self.chosen))
+
+    @property
+    def packages(self) -> tuple[Package, ...]:
+        """The packages, in the order of their names."""
+        return tuple(c.package for c in self.chosen)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -43,3 +100,33 @@ class PackagePlan:
     def installed(self) -> int:
         """The sum of what the packages say they take on disk, documentation included."""
         return sum(p.installed_size or 0 for p in self.packages)
+
+    def build(self, work: Work) -> Built:
+        """Fetch, verify and unpack all packages, and make them fit their new place."""
+        self.remembered.keep()
+        tree = Tree(work.tree, own_prefix=self.recipe.own_prefix, cancel=work.downloads.cancel)
+        jobs = [
+            Job(c.artifact(), c.package.name, self.recipe.mapping(c.package)) for c in self.chosen
+        ]
+        cached = download_and_unpack(
+            jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
+        )
+        settled = tree.settle()
+        done = self.recipe.finish(work, settled.paths)
+        return Built(
+            tuple(_item(job.artifact, c.package) for job, c in zip(jobs, self.chosen, strict=True)),
+            settled.files,
+            settled.size,
+            (*settled.notes, *done.notes, *self._left_out(settled)),
+            done.unrelocated,
+            cached,
+        )
+
+    def _left_out(self, settled: Settled) -> list[str]:
+        odd = (e for e in settled.left_out if not self.recipe.is_expected(e.member))
+        return [f"left out {e.member}: {e.reason}" for e in odd]
+
+
+def _item(artifact: Artifact, package: Package) -> Item:
+    size, digest = artifact.size or 0, artifact.sha256 or ""
+    return Item(package.name, without_account(artifact.url), size, digest, package.version)

@@ -27,7 +27,7 @@ from tests.tools import tool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rocmenv.sources.distro import DistroPlan
+    from rocmenv.sources.packages import PackagePlan
 
 ARCH = "lib/x86_64-linux-gnu"
 HOST = {
@@ -147,7 +147,7 @@ class Machine:
         profile: str = "hip",
         extra: tuple[str, ...] = (),
         suite: str | None = None,
-    ) -> DistroPlan:
+    ) -> PackagePlan:
         status = self.root / "status"
         paragraphs = [
             f"Package: {package}\nStatus: install ok installed\nVersion: {version}\n"
@@ -179,7 +179,7 @@ def machine(keys: Keys, tmp_path: Path) -> Machine:
     return Machine(tmp_path, keys, keyring)
 
 
-def names(plan: DistroPlan) -> set[str]:
+def names(plan: PackagePlan) -> set[str]:
     return {package.name for package in plan.packages}
 
 
@@ -240,6 +240,15 @@ def test_a_need_that_nobody_meets_is_an_error(machine: Machine) -> None:
         machine.plan()
 
 
+def test_a_provider_without_the_version_meets_no_need_for_it(machine: Machine) -> None:
+    needs = entry("rocminfo", "5.2.3-1", "other, virt (>= 2)")
+    machine.offer("bookworm", *SYSTEM, *rocm(), needs, entry("other", "1-1", Provides="virt"))
+    with pytest.raises(ResolveError, match=r"rocminfo needs `virt \(>= 2\)`, which neither"):
+        machine.plan()
+    machine.suite("bookworm", *SYSTEM, *rocm(), needs, entry("other", "1-1", Provides="virt (= 2)"))
+    assert "other" in names(machine.plan())
+
+
 def test_the_runtime_profile_has_no_compiler(machine: Machine) -> None:
     machine.offer("bookworm", *SYSTEM, *rocm(), entry("rocminfo", "5.2.3-2"))
     assert names(machine.plan(profile="runtime")) == {"libamdhip64-5", "libamd-comgr2", "rocminfo"}
@@ -296,6 +305,13 @@ def test_a_newer_libc_in_the_sources_is_no_way_out(machine: Machine) -> None:
         machine.plan()
 
 
+def test_a_library_that_is_too_new_is_no_reason(machine: Machine) -> None:
+    """`libc6 (<< 2.40)` is met; one that is not met says nothing of an old machine."""
+    machine.offer("bookworm", *SYSTEM, *rocm(), entry("rocminfo", "5.2.3-1", "libc6 (<< 2.20)"))
+    plan = machine.plan()
+    assert plan.host == ("libc6 (<< 2.20)",)
+
+
 def test_an_update_of_the_same_libc_is_named(machine: Machine) -> None:
     machine.offer("bookworm", *SYSTEM, *rocm(libc="2.36-9+deb12u13"))
     machine.host["libc6"] = "2.36-9+deb12u1"
@@ -347,6 +363,13 @@ def test_of_two_suites_the_asked_one_is_taken_as_a_whole(machine: Machine) -> No
     assert "clang-21" in names(newest)
     assert names(older) == OWN
     assert {p.version for p in older.packages if "hip" in p.name} == {"5.2.3-8"}
+
+
+def test_of_two_releases_in_one_suite_the_asked_one_is_taken(machine: Machine) -> None:
+    newer = (entry("libamdhip64-6", "6.1.2-1", "libamd-comgr2, libc6"),)
+    machine.offer("bookworm", *SYSTEM, *rocm(), *newer, entry("rocm-core", "6.1.2-1"))
+    machine.host["libamdhip64-6"] = "6.1.2-1"
+    assert names(machine.plan("5.2.3")) >= OWN
 
 
 def test_a_library_without_its_headers_is_not_offered(machine: Machine) -> None:

@@ -218,7 +218,7 @@ def test_profiles_and_further_packages(
     [
         (("--profile", "hpi"), "`hpi` is not a profile", "`runtime`, `hip`, `sdk`, `full`"),
         (("--with", "rocblass"), "rocblass", "did you mean `rocblas6.3.0`?"),
-        (("--with", "needs-new"), "libc6 (>= 99)", "`--suite jammy`"),
+        (("--with", "needs-new"), "libc6 (>= 99)", "an older release may fit"),
         (("--suite", "focal"), "has no suite `focal` for release 6.3.0", "`--suite` picks one"),
     ],
 )
@@ -562,6 +562,51 @@ def test_it_is_found_as_installed_the_next_time(
     seen = len(mirror.site.seen)
     assert "is installed already" in install("6.3.0").err
     assert len(mirror.site.seen) == seen
+
+
+def test_a_suite_that_lacks_its_index_is_no_reason_to_take_an_older_one(
+    install: Callable[..., Result], mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(legacy, "glibc", lambda: (2, 40))
+    mirror.publish(suite="noble")
+    for path in list(mirror.site.files):
+        if "dists/noble" in path and "Packages" in path:
+            del mirror.site.files[path]
+    assert (
+        "announces `main/binary-amd64/Packages`, and lacks it" in install("-q", "6.3.0").refused()
+    )
+
+
+def test_a_suite_for_a_newer_system_names_one_for_an_older(
+    install: Callable[..., Result], mirror: Mirror
+) -> None:
+    mirror.publish(suite="noble")
+    result = install("-q", "6.3.0", "--suite", "noble", "--with", "needs-new")
+    assert "the build of release 6.3.0 for `noble` needs libc6 (>= 99)" in result.message
+    assert result.hint.endswith("`--suite jammy`")
+
+
+def test_only_what_goes_without_saying_is_left_out_in_silence(
+    install: Callable[..., Result], root: Root, mirror: Mirror, tmp_path: Path
+) -> None:
+    files = {
+        "usr/share/doc/x/copyright": b"c",
+        "etc/ld.so.conf.d/10-rocm.conf": b"/opt/rocm-6.3.0/lib",
+        "etc/udev/rules.d/70-amdgpu.rules": b"r",
+        "opt/rocm-6.2.0/lib/libx.so": b"l",
+        "opt/amdgpu/lib/libdrm.so": b"d",
+    }
+    odd = build_deb(Deb("odd6.3.0", DEB, files=files), tmp_path, "gzip")
+    mirror.debs["odd"] = odd
+    mirror.publish()
+    install("-q", "6.3.0", "--with", "odd").fine()
+    receipt = registry.find(root, Version.parse("6.3.0")).receipt
+    told = [note for note in receipt.notes if note.startswith("left out")]
+    assert [note.split()[2].strip(":") for note in told] == [
+        "etc/udev/rules.d/70-amdgpu.rules",
+        "opt/amdgpu/lib/libdrm.so",
+        "opt/rocm-6.2.0/lib/libx.so",
+    ]
 
 
 # The server's own list.

@@ -14,11 +14,10 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cmp_to_key
 from typing import TYPE_CHECKING, Protocol
 
 from rocmenv.errors import ResolveError
-from rocmenv.sources.apt.relation import Group, Relation, compare, parse_relations
+from rocmenv.sources.apt.relation import Group, Relation, by_version, group_text, parse_relations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,31 +42,43 @@ class Candidates(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Unmet:
-    """A need that the repository cannot meet and the host does not, or may not.
+class Need:
+    """What a package needs that is not in the closure.
 
-    `need` is the group of alternatives as text; `chain` the names from a root to the
-    package that has it. `is_known` is False when the host could not be asked.
+    `group` are the alternatives; `chain` the names from a root to the package that has
+    it. `is_known` is False when the host could not be asked.
     """
 
-    need: str
+    group: Group
     chain: tuple[str, ...]
-    is_known: bool
+    is_known: bool = True
+
+    def __str__(self) -> str:
+        return group_text(self.group)
 
 
 @dataclass(frozen=True, slots=True)
 class Closure:
     """The packages to install, sorted by name, one for each name.
 
-    `unmet` are needs that only the host can meet, sorted. `from_host` are the relations
-    that the host meets, sorted. `chains` says for each package why it is there: the names
-    from a root down to it.
+    `unmet` are needs that the repository cannot meet and the host does not, or may not;
+    `from_host` those that were left to the host, as `on_host` said. Both are sorted, and
+    have each group once, with its shortest chain. `chains` says for each package why it is
+    there: the names from a root down to it.
     """
 
     packages: tuple[Package, ...]
-    unmet: tuple[Unmet, ...]
-    from_host: tuple[str, ...]
+    unmet: tuple[Need, ...]
+    from_host: tuple[Need, ...]
     chains: dict[str, tuple[str, ...]]
+
+    def meets(self, relation: Relation) -> bool:
+        """Whether a package of the closure satisfies `relation`."""
+        return any(
+            (p.name == relation.name and relation.accepts(p.version))
+            or any(n == relation.name and relation.accepts_offer(v) for n, v in p.offers())
+            for p in self.packages
+        )
 
 
 def close(
@@ -137,8 +148,8 @@ class _Attempt:
     chosen: dict[str, Package] = field(default_factory=dict)
     provided: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     chains: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    unmet: set[Unmet] = field(default_factory=set)
-    from_host: set[str] = field(default_factory=set)
+    unmet: dict[Group, Need] = field(default_factory=dict)
+    from_host: dict[Group, Need] = field(default_factory=dict)
     waiting: deque[Package] = field(default_factory=deque)
 
     def run(self, roots: list[Relation]) -> Closure:
@@ -147,16 +158,15 @@ class _Attempt:
         while self.waiting:
             package = self.waiting.popleft()
             chain = self.chains[package.name]
-            for text in (package.pre_depends, package.depends):
-                for group in parse_relations(text) if text else ():
-                    applying = tuple(r for r in group if r.applies(self.architecture))
-                    if applying:
-                        self._meet(applying, chain)
+            for group in package.needs():
+                applying = tuple(r for r in group if r.applies(self.architecture))
+                if applying:
+                    self._meet(applying, chain)
         self._check_conflicts()
         return Closure(
             packages=tuple(self.chosen[name] for name in sorted(self.chosen)),
-            unmet=tuple(sorted(self.unmet, key=lambda u: (u.need, u.chain))),
-            from_host=tuple(sorted(self.from_host)),
+            unmet=tuple(sorted(self.unmet.values(), key=str)),
+            from_host=tuple(sorted(self.from_host.values(), key=str)),
             chains={name: self.chains[name] for name in sorted(self.chains)},
         )
 
@@ -178,7 +188,7 @@ class _Attempt:
             return
         answers = [self.on_host(relation) for relation in group]
         if True in answers:
-            self.from_host.add(str(group[answers.index(True)]))
+            self.from_host.setdefault(group, Need(group, chain))
             return
         for relation in group:
             package = self._newest(relation, chain)
@@ -187,14 +197,14 @@ class _Attempt:
                 return
         if all(self._must_be_ours(relation) for relation in group):
             raise self._missing(group, chain)
-        self.unmet.add(Unmet(_text(group), chain, is_known=None not in answers))
+        self.unmet.setdefault(group, Need(group, chain, is_known=None not in answers))
 
     def _is_chosen(self, relation: Relation) -> bool:
         package = self.chosen.get(relation.name)
         if package is not None and relation.accepts(package.version):
             return True
         offers = self.provided.get(relation.name, ())
-        return any(_meets(relation, version) for _, version in offers)
+        return any(relation.accepts_offer(version) for _, version in offers)
 
     def _newest(self, relation: Relation, chain: tuple[str, ...]) -> Package | None:
         """The best candidate for `relation`, real ones before providers.
@@ -209,10 +219,10 @@ class _Attempt:
         if fitting and not bounded:
             raise self._contradiction(_Bound(relation, chain))
         if bounded:
-            return max(bounded, key=lambda p: _by_version(p.version))
+            return max(bounded, key=lambda p: by_version(p.version))
         for package in self.candidates.providing(relation.name):
-            offered = dict(_provides(package)).get(relation.name)
-            fits = offered is not None and _meets(relation, offered)
+            offered = dict(package.offers()).get(relation.name)
+            fits = offered is not None and relation.accepts_offer(offered)
             other = self.chosen.get(package.name, package)
             if fits and self._is_usable(package) and other is package:
                 return package
@@ -247,19 +257,19 @@ class _Attempt:
     def _choose(self, package: Package, chain: tuple[str, ...]) -> None:
         self.chosen[package.name] = package
         self.chains[package.name] = (*chain, package.name)
-        for name, version in _provides(package):
+        for name, version in package.offers():
             self.provided.setdefault(name, []).append((package.name, version))
         self.waiting.append(package)
 
     def _must_be_ours(self, relation: Relation) -> bool:
         return (
             relation.operator == "="
-            or relation.name.endswith(self.suffixes or ("\0",))
+            or relation.name.endswith(self.suffixes)
             or bool(self._usable(relation.name))
         )
 
     def _missing(self, group: Group, chain: tuple[str, ...]) -> ResolveError:
-        message = f"{_needs(chain, _text(group))}, which the repository does not have"
+        message = f"{_needs(chain, group_text(group))}, which the repository does not have"
         versions = [p.version for r in group for p in self._usable(r.name)]
         if versions:
             message += f" (it has {', '.join(f'`{v}`' for v in versions)})"
@@ -270,7 +280,7 @@ class _Attempt:
         for name in sorted(self.chosen):
             package = self.chosen[name]
             for word, text in (("conflicts with", package.conflicts), ("breaks", package.breaks)):
-                for group in parse_relations(text) if text else ():
+                for group in parse_relations(text):
                     for relation in group:
                         self._check_conflict(package, word, relation)
 
@@ -282,29 +292,14 @@ class _Attempt:
         ]
         for other in others:
             same = other == relation.name
-            offered = dict(_provides(self.chosen[other])).get(relation.name, "")
+            offered = dict(self.chosen[other].offers()).get(relation.name, "")
             version = self.chosen[other].version if same else offered
-            if _meets(relation, version):
+            if relation.accepts_offer(version):
                 message = (
                     f"`{package.name}` {word} `{relation}`, and both are needed: "
                     f"{_path(self.chains[package.name])}; {_path(self.chains[other])}"
                 )
                 raise ResolveError(message)
-
-
-_by_version = cmp_to_key(compare)
-
-
-def _provides(package: Package) -> list[tuple[str, str]]:
-    """What `package` provides: name and version, the latter empty where none is given."""
-    if not package.provides:
-        return []
-    return [(r.name, r.version) for group in parse_relations(package.provides) for r in group]
-
-
-def _meets(relation: Relation, version: str) -> bool:
-    # Policy 7.5: a provider without a version meets only relations without one.
-    return relation.accepts(version) if version else not relation.operator
 
 
 def _needs(chain: tuple[str, ...], need: str) -> str:
@@ -315,7 +310,3 @@ def _needs(chain: tuple[str, ...], need: str) -> str:
 
 def _path(chain: tuple[str, ...]) -> str:
     return " → ".join(f"`{name}`" for name in chain)
-
-
-def _text(group: Group) -> str:
-    return " | ".join(map(str, group))

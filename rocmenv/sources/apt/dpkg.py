@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from rocmenv.errors import RepositoryError
 from rocmenv.sources.apt.index import Index
-from rocmenv.sources.apt.relation import Relation, parse_relations
 from rocmenv.sources.apt.stanza import stanzas
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rocmenv.sources.apt.index import Package
+    from rocmenv.sources.apt.relation import Relation
 
 STATUS = "/var/lib/dpkg/status"
 """Where dpkg keeps its list on every Debian-like system."""
@@ -40,10 +40,7 @@ class Host:
             return None
         if any(relation.accepts(version) for version in self.versions.get(relation.name, ())):
             return True
-        offers = self.provided.get(relation.name, ())
-        return any(
-            relation.accepts(version) if version else not relation.operator for version in offers
-        )
+        return any(map(relation.accepts_offer, self.provided.get(relation.name, ())))
 
 
 UNKNOWN = Host(is_known=False)
@@ -64,8 +61,9 @@ def read_host(status: Path) -> Host:
     provided: dict[str, list[str]] = {}
     for package in _readable(Index("\n\n".join(installed))):
         versions.setdefault(package.name, []).append(package.version)
-        for name, version in _offers(package.provides):
-            provided.setdefault(name, []).append(version)
+        with contextlib.suppress(RepositoryError):
+            for name, version in package.offers():
+                provided.setdefault(name, []).append(version)
     return Host(
         {name: tuple(found) for name, found in versions.items()},
         {name: tuple(found) for name, found in provided.items()},
@@ -83,11 +81,3 @@ def _readable(index: Index) -> Iterator[Package]:
     for name in index.names():
         with contextlib.suppress(RepositoryError):
             yield from index.named(name)
-
-
-def _offers(text: str) -> list[tuple[str, str]]:
-    try:
-        groups = parse_relations(text) if text else ()
-    except RepositoryError:
-        return []
-    return [(r.name, r.version) for group in groups for r in group]

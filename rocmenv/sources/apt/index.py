@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rocmenv.errors import RepositoryError, visible
+from rocmenv.sources.apt.relation import parse_relations
 from rocmenv.sources.apt.stanza import fields, stanzas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rocmenv.sources.apt.relation import Group
+
 _KIB = 1024
 _WANTED = frozenset(
     {"package", "version", "architecture", "filename", "size", "sha256", "installed-size"}
-    | {"depends", "pre-depends", "provides", "conflicts", "breaks", "multi-arch", "essential"}
+    | {"depends", "pre-depends", "provides", "conflicts", "breaks"}
 )
 _NAME = re.compile(r"^package:[ \t]*(\S+)", re.MULTILINE | re.IGNORECASE)
 _PROVIDES = re.compile(r"^provides:(.*(?:\n[ \t].*)*)", re.MULTILINE | re.IGNORECASE)
@@ -49,8 +52,14 @@ class Package:
     provides: str = ""
     conflicts: str = ""
     breaks: str = ""
-    multi_arch: str = ""
-    essential: bool = False
+
+    def needs(self) -> tuple[Group, ...]:
+        """The groups of `Pre-Depends` and `Depends`; raises `RepositoryError`."""
+        return (*parse_relations(self.pre_depends), *parse_relations(self.depends))
+
+    def offers(self) -> list[tuple[str, str]]:
+        """Names that it provides, with the version or an empty text; raises `RepositoryError`."""
+        return [(r.name, r.version) for group in parse_relations(self.provides) for r in group]
 
 
 class Index:
@@ -124,11 +133,6 @@ def _provided(entry: str | Package) -> list[str]:
     return [part.split("(")[0].split(":")[0].strip() for part in text.split(",") if part.strip()]
 
 
-def parse_packages(text: str) -> Index:
-    """The index with the content `text`."""
-    return Index(text)
-
-
 def parse_package(stanza: str) -> Package:
     """The package of one entry.
 
@@ -160,8 +164,6 @@ def parse_package(stanza: str) -> Package:
         provides=_joined(found.get("provides")),
         conflicts=_joined(found.get("conflicts")),
         breaks=_joined(found.get("breaks")),
-        multi_arch=found.get("multi-arch", ""),
-        essential=found.get("essential", "").lower() == "yes",
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cmp_to_key, lru_cache
 from typing import Any
 
 from rocmenv.errors import RepositoryError, visible
@@ -48,6 +48,13 @@ class Relation:
         """Whether a package of `version` is enough; raises `RepositoryError` as `compare`."""
         return not self.operator or compare(version, self.version) in _ACCEPTED[self.operator]
 
+    def accepts_offer(self, version: str) -> bool:
+        """Whether a package that provides the name is enough; no version is an empty text.
+
+        Debian Policy 7.5: who provides no version meets only relations without one.
+        """
+        return self.accepts(version) if version else not self.operator
+
     def applies(self, architecture: str) -> bool:
         """Whether this counts on `architecture`."""
         if not self.architectures:
@@ -61,6 +68,11 @@ Group = tuple[Relation, ...]
 """Alternatives (`a | b`), the preferred one first."""
 
 
+def group_text(group: Group) -> str:
+    """A group as a field has it."""
+    return " | ".join(map(str, group))
+
+
 def compare(one: str, other: str) -> int:
     """-1, 0 or 1, as dpkg orders the versions `one` and `other`.
 
@@ -72,17 +84,34 @@ def compare(one: str, other: str) -> int:
     return int(compare_versions(_version(one), _version(other)))
 
 
+by_version = cmp_to_key(compare)
+"""A key to sort versions by."""
+
+
+def upstream(version: str) -> str:
+    """The upstream part of a package's version; raises `RepositoryError` as `compare`.
+
+    >>> upstream("1:15.0.6-4+b1"), upstream("2.36-9+deb12u14"), upstream("2.38")
+    ('15.0.6', '2.36', '2.38')
+    """
+    return _cut(version)[1]
+
+
+def _cut(text: str) -> tuple[str, str, str]:
+    """Epoch, upstream part and revision."""
+    match = _VERSION.match(text.strip())
+    if match is None:
+        raise RepositoryError(f"{visible(text)} is not a package version")
+    before, hyphen, revision = match[2].rpartition("-")
+    return (match[1] or "0", before, revision) if hyphen else (match[1] or "0", revision, "0")
+
+
 @lru_cache(maxsize=4096)
 def _version(text: str) -> Any:  # noqa: ANN401 - debian-inspector has no types
     from debian_inspector.version import Version  # noqa: PLC0415 - only when an index is read
 
-    match = _VERSION.match(text.strip())
-    if match is None:
-        raise RepositoryError(f"{visible(text)} is not a package version")
-    upstream, hyphen, revision = match[2].rpartition("-")
-    if not hyphen:
-        upstream, revision = revision, "0"
-    return Version(epoch=int(match[1] or 0), upstream=upstream, revision=revision)
+    epoch, before, revision = _cut(text)
+    return Version(epoch=int(epoch), upstream=before, revision=revision)
 
 
 def parse_relations(text: str) -> tuple[Group, ...]:

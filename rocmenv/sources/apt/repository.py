@@ -23,8 +23,8 @@ from rocmenv.sources.apt.release import ReleaseFile, parse_release
 if TYPE_CHECKING:
     from rocmenv.sources.apt.index import Package
 
-# Small ones first.
-_ENDINGS = (".xz", ".gz", ".zst", "")
+# The forms of an index; the smallest first.
+_ENDINGS = (".xz", ".zst", ".gz", "")
 _MOST_RELEASE = 16 << 20
 _MOST_INDEX = 512 << 20
 # Read beyond the announced size, so that a message can name the size there is.
@@ -62,7 +62,12 @@ class Repository:
         self._check_dates(release, now or datetime.now(timezone.utc))
         texts = [self._index(downloads, release, path) for path in self._index_paths()]
         notes = (*verified.notes, *self._notes(release))
-        return LoadedRepository(self, release, Index(*texts), verified.signer, notes)
+        return LoadedRepository(self, Index(*texts), notes)
+
+    @property
+    def origin(self) -> str:
+        """Address and suite as people may see them."""
+        return f"{shown(self.base_url.rstrip('/'))} {self.suite}"
 
     @property
     def folder(self) -> str:
@@ -125,11 +130,15 @@ class Repository:
             has = ", ".join(release.architectures) or "none"
             message = f"`{shown(self.folder)}` lists no `{path}` (its architectures: {has})"
             raise RepositoryError(message, hint="check the release and its suite")
+        absent = NotThereError(path)
         # Some mirrors announce an index in more forms than they keep.
-        for name in listed[:-1]:
-            with contextlib.suppress(NotThereError):
+        for name in listed:
+            try:
                 return self._read_index(downloads, release, name)
-        return self._read_index(downloads, release, listed[-1])
+            except NotThereError as error:
+                absent = error
+        message = f"`{shown(self.folder)}` announces `{path}`, and lacks it: {absent.message}"
+        raise RepositoryError(message, hint=absent.hint or _LATER) from absent
 
     def _read_index(self, downloads: Downloads, release: ReleaseFile, name: str) -> str:
         size, digest = release.files[name]
@@ -169,15 +178,10 @@ def _text(data: bytes, url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LoadedRepository:
-    """A verified repository: `index` has its packages, `signer` is the key's fingerprint.
-
-    `notes` are remarks for people.
-    """
+    """A verified repository: `index` has its packages, `notes` are remarks for people."""
 
     repository: Repository
-    release: ReleaseFile
     index: Index
-    signer: str
     notes: tuple[str, ...]
 
     def artifact(self, package: Package) -> Artifact:

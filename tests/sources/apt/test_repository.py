@@ -16,7 +16,7 @@ from rocmenv.fetch.pipeline import Job, download_and_unpack
 from rocmenv.fetch.transfer import Downloads, NotThereError
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import UNKNOWN
-from rocmenv.sources.apt.index import Package, parse_packages
+from rocmenv.sources.apt.index import Index, Package
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
 from tests.fetch.keys import Keys, key_folder
 from tests.fetch.server import Site
@@ -74,7 +74,6 @@ def repository(site: Site, signer: Signer) -> Repository:
 def test_a_signed_repository_is_loaded(site: Site, signer: Signer, downloads: Downloads) -> None:
     publish(site, signer, index_files(TEXT))
     loaded = repository(site, signer).load(downloads)
-    assert loaded.signer == signer.fingerprint
     assert loaded.index.names() == ("rocm",)
     assert loaded.notes == ()
     assert site.count(f"{DISTS}/{INDEX}.xz") == 1
@@ -108,7 +107,7 @@ def test_a_form_that_is_announced_and_not_kept_is_passed_over(
     assert len(repository(site, signer).load(downloads).index) == 1
     for ending in (".gz", ""):
         del site.files[f"{DISTS}/{INDEX}{ending}"]
-    with pytest.raises(NotThereError):
+    with pytest.raises(RepositoryError, match="announces .*, and lacks it: .*Packages"):
         repository(site, signer).load(downloads)
 
 
@@ -331,7 +330,7 @@ def test_a_release_is_installed_from_its_index(
     closure = close(
         ["rocm-hip-sdk6.3.0"], loaded.index, architecture="amd64", on_host=UNKNOWN.meets
     )
-    assert [u.need for u in closure.unmet] == ["libc6 (>= 2.17)", "perl | perl-base"]
+    assert list(map(str, closure.unmet)) == ["libc6 (>= 2.17)", "perl | perl-base"]
     tree = Tree(tmp_path / "tree", digest=True)
     jobs = [Job(loaded.artifact(p), p.name, mapping) for p in closure.packages]
     counted: list[int] = []
@@ -362,4 +361,4 @@ def test_a_package_that_was_replaced_is_refused(
     with pytest.raises(TransferError):
         download_and_unpack([Job(artifact, "rocm")], downloads, Tree(tmp_path / "t"))
     assert list((tmp_path / "t").iterdir()) == []
-    assert parse_packages(TEXT).names() == ("rocm",)
+    assert Index(TEXT).names() == ("rocm",)
