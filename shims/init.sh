@@ -216,7 +216,8 @@ _rocmenv_use() {
   _rocmenv_apply
 }
 
-rocmenv() {
+# The function that people call is made of this one at the end, once no alias is in its way.
+_rocmenv_command() {
   case "${1-}:${2-}:$#" in
     use::1 | shell:--unset:2) _rocmenv_use ;;
     use:--:3 | shell:--:3) _rocmenv_use "$3" ;;

@@ -317,6 +317,29 @@ DUMP
     assert all(line.startswith("rocmenv: ") for line in ran.err.splitlines())
 
 
+@pytest.mark.parametrize("name", POSIX)
+def test_aliases_of_our_names_are_no_hindrance(name: str, root: Root, projects: Path) -> None:
+    shell = find(name)
+    script = f"""
+{"shopt -s expand_aliases" if name == "bash" else ""}
+alias rocmenv=/nonexistent/rocmenv
+alias cd='cd -P'
+eval "$(cat {shell.setup(root).split()[-1]})"
+cd {projects}/new
+_rocmenv_hook
+DUMP
+rocmenv use 6.3
+DUMP
+alias cd
+"""
+    ran = shell.run(script, clean_environ(root), projects)
+    followed, chosen = ran.dumps
+    assert followed["ROCM_PATH"] == str(root.versions / "6.4.1")
+    assert chosen["ROCM_PATH"] == str(root.versions / "6.3.0")
+    assert "cd -P" in ran.out
+    assert all(line.startswith("rocmenv: ") for line in ran.err.splitlines()), ran.err
+
+
 @pytest.mark.parametrize(
     "before",
     ["", "PROMPT_COMMAND='echo mine'", "PROMPT_COMMAND='echo mine;'", "PROMPT_COMMAND=(a b)"],
