@@ -161,9 +161,9 @@ def _default(setting: Setting) -> str:
     value = setting.default
     if isinstance(value, list):
         return ":".join(map(str, value))
-    if value is None:
-        return "false" if setting.kind is bool else ""
-    return str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
 
 
 def _family() -> list[str]:
