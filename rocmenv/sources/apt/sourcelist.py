@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import visible
-from rocmenv.sources.apt.stanza import fields, stanzas
+from rocmenv.sources.apt.stanza import commented, fields
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +80,7 @@ def parse_list(text: str, path: str) -> SourceList:
     """The one-line entries (`deb [options] URI SUITE COMPONENT…`) of `text`; never raises."""
     entries: list[SourceEntry] = []
     notes: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         bare = line.partition("#")[0].strip()
         if not bare:
             continue
@@ -152,10 +152,7 @@ def parse_deb822(text: str, path: str) -> SourceList:
     """The paragraphs of a `.sources` file; one entry for each URI and suite; never raises."""
     entries: list[SourceEntry] = []
     notes: list[str] = []
-    line = 1
-    plain = text.replace("\r\n", "\n")
-    for stanza in stanzas(plain):
-        line = plain.count("\n", 0, max(plain.find(stanza), 0)) + 1
+    for line, stanza in commented(text.replace("\r\n", "\n")):
         found = fields(stanza)
         if not found or found.get("enabled", "yes").lower() in _NO:
             continue

@@ -5,6 +5,11 @@ Source: deb822(5).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _BLANKS = frozenset({" ", "\t"})
 
 
@@ -39,3 +44,24 @@ def stanzas(text: str) -> list[str]:
     if "\n \n" in text or "\n\t\n" in text:
         text = "\n".join(line if line.strip() else "" for line in text.split("\n"))
     return [part for part in text.split("\n\n") if part and not part.isspace()]
+
+
+def commented(text: str) -> Iterator[tuple[int, str]]:
+    """The paragraphs of a file that may have comments, each with the line that it starts in.
+
+    Lines count from 1. A line that starts with `#` is a comment, also between two lines of
+    one field, and ends nothing. `.sources` files may have such lines (sources.list(5));
+    Packages and Release files may not (Debian Policy 5.1), and apt takes none there.
+    """
+    start, lines = 0, list[str]()
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("#"):
+            continue
+        if line.strip():
+            start = start or number
+            lines.append(line)
+        elif lines:
+            yield start, "\n".join(lines)
+            start, lines = 0, []
+    if lines:
+        yield start, "\n".join(lines)

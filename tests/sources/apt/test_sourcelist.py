@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from debian.deb822 import Deb822
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocmenv.errors import SignatureError
 from rocmenv.sources.apt.hostkeys import repository_of
-from rocmenv.sources.apt.sourcelist import SourceEntry, parse_deb822, parse_list, read_sources
+from rocmenv.sources.apt.sourcelist import (
+    SourceEntry,
+    SourceList,
+    parse_deb822,
+    parse_list,
+    read_sources,
+)
+from rocmenv.sources.apt.stanza import commented, fields
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,7 +113,7 @@ def test_paragraphs() -> None:
     ]
     assert found.entries[0].components == ("main", "extra")
     assert found.entries[0].keyrings == ("/usr/share/keyrings/rocm.gpg",)
-    assert found.entries[0].origin == "f.sources:1"
+    assert found.entries[0].origin == "f.sources:2"
     assert found.entries[4].key_block.startswith(f"{BLOCK}\n\nmQENBF\n=abcd\n-----END")
     assert found.entries[4].keyrings == ()
     assert found.entries[4].origin == "f.sources:16"
@@ -127,6 +135,87 @@ def test_a_malformed_paragraph_is_a_note(text: str, words: str) -> None:
     found = parse_deb822(text, "f")
     assert found.entries == ()
     assert words in found.notes[0]
+
+
+UBUNTU = """\
+# See http://help.ubuntu.com/community/UpgradeNotes for how to upgrade to
+# newer versions of the distribution.
+
+## Ubuntu distribution repository
+##
+## Types: Append deb-src to enable the fetching of source package.
+## URIs: A URL to the repository (you may add multiple URLs)
+Types: deb
+URIs: http://archive.example.invalid/ubuntu/
+Suites: noble noble-updates
+# Suites: noble-backports
+ noble-proposed
+#
+# noble-more
+ noble-security
+Components: main universe
+Signed-By: /usr/share/keyrings/ubuntu-archive-keyring.gpg
+
+## Ubuntu security updates. Aside from URIs and Suites,
+## this should mirror your choices in the previous section.
+
+Types: deb
+Suites: noble
+Components: main
+# the end: nothing
+"""
+
+
+def test_comments_are_no_fields_and_end_none() -> None:
+    found = parse_deb822(UBUNTU, "ubuntu.sources")
+    assert [entry.suite for entry in found.entries] == [
+        "noble",
+        "noble-updates",
+        "noble-proposed",
+        "noble-security",
+    ]
+    assert {entry.origin for entry in found.entries} == {"ubuntu.sources:8"}
+    assert {entry.components for entry in found.entries} == {("main", "universe")}
+    assert found.notes == ("ubuntu.sources:22: the paragraph has no `URIs`",)
+
+
+@pytest.mark.parametrize("text", ["", "# Types: deb\n", "\n\n#\n\n# a: b\n \n#"])
+def test_comments_alone_are_no_paragraph(text: str) -> None:
+    assert parse_deb822(text, "f") == SourceList((), ())
+
+
+@pytest.mark.parametrize("between", ["\n", "\n\n\n", " \n", "\t \n", "\r\n"])
+def test_the_line_of_a_paragraph_is_its_own(between: str) -> None:
+    paragraph = "Types: rpm\n"
+    found = parse_deb822(paragraph + between + paragraph, "f")
+    second = 2 + between.count("\n")
+    assert [note.partition(": ")[0] for note in found.notes] == ["f:1", f"f:{second}"]
+
+
+COMMENTS = st.lists(st.sampled_from(["#", "# F{n}: no", "#x", "##"]), max_size=3)
+INSIDE = st.lists(st.sampled_from(["F{n}: b", " c", "\td", " # no comment", "#x", "# F{n}: no"]))
+PARAGRAPH = st.builds(lambda before, inside: [*before, "F{n}: a", *inside, ""], COMMENTS, INSIDE)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PARAGRAPH, min_size=1, max_size=4), COMMENTS)
+def test_comments_are_read_as_python_debian_does(parts: list[list[str]], end: list[str]) -> None:
+    pieces = [*(piece for part in parts for piece in part), *end]
+    lines = [piece.format(n=number) for number, piece in enumerate(pieces)]
+    theirs = [
+        {name.lower(): value.split() for name, value in paragraph.items()}
+        for paragraph in Deb822.iter_paragraphs(lines)
+    ]
+    ours = [
+        {name: value.split() for name, value in fields(stanza).items()}
+        for _, stanza in commented("\n".join(lines))
+    ]
+    assert ours == [paragraph for paragraph in theirs if paragraph]
+
+
+def test_only_a_line_feed_ends_a_comment() -> None:
+    hidden = f"# x\x0cdeb {URI} jammy main\x85deb {URI} jammy main\u2028deb {URI} jammy main\n"
+    assert parse_list(hidden, "f") == SourceList((), ())
 
 
 def test_all_files_are_read_in_order(tmp_path: Path) -> None:
