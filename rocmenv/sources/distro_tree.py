@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rocmenv.sources.relocate import rewrite
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -138,12 +140,7 @@ def _mend(tree: Path, prefix: str, path: str) -> bool:
     after = change(before)
     if after == before:
         return False
-    status = full.stat()
-    temporary = full.with_name(f"{full.name}.mended")  # never in place: hard links
-    temporary.write_bytes(after)
-    temporary.chmod(status.st_mode & 0o777)
-    os.utime(temporary, ns=(status.st_atime_ns, status.st_mtime_ns))
-    temporary.replace(full)
+    rewrite(full, after)
     return True
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +79,7 @@ def _mend(tree: Path, path: str, old: bytes, new: str) -> str:
     changed = pattern.sub(lambda _: _replacement(path, new), content)
     if changed.startswith(b"#!") and not _starts(content, changed):
         return "left"
-    _write(full, changed)
+    rewrite(full, changed)
     return "mended"
 
 
@@ -119,13 +120,17 @@ def _starts(before: bytes, after: bytes) -> bool:
     )
 
 
-def _write(path: Path, content: bytes) -> None:
-    # A new file, never an edit: the old one may have hard links in another package's place.
-    stat = path.stat()
-    temporary = path.with_name(f"{path.name}.relocated")
+def rewrite(path: Path, content: bytes) -> None:
+    """Put `content` in place of the file `path`; its mode and times stay.
+
+    A new file, never an edit: the old one may have hard links in another place.
+    """
+    status = path.stat()
+    # A name of its own: packages may have any other beside this one.
+    temporary = path.with_name(f".rocmenv-{secrets.token_hex(8)}")
     temporary.write_bytes(content)
-    temporary.chmod(stat.st_mode & 0o777)
-    os.utime(temporary, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    temporary.chmod(status.st_mode & 0o777)
+    os.utime(temporary, ns=(status.st_atime_ns, status.st_mtime_ns))
     temporary.replace(path)
 
 

@@ -178,6 +178,16 @@ def test_mode_and_time_stay_and_a_twin_is_unharmed(tree: Path, tmp_path: Path) -
     assert os.listdir(tree / "bin") == ["tool"]
 
 
+def test_files_of_any_other_name_are_unharmed(tree: Path) -> None:
+    put(tree, "bin/tool", f"#!/bin/sh\n{OLD}\n")
+    put(tree, "bin/tool.relocated", "of a package")
+    longest = "x" * 255
+    put(tree, longest, OLD)
+    relocate(tree, OLD, "/new", ["bin/tool", longest])
+    assert (tree / "bin/tool.relocated").read_text() == "of a package"
+    assert (tree / longest).read_text() == "/new"
+
+
 def test_links_are_not_followed(tree: Path, tmp_path: Path) -> None:
     outside = put(tmp_path, "outside", OLD)
     (tree / "link").symlink_to(outside)
