@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 _LARGEST_TEXT = 4 << 20
 _PIECE = 1 << 20
-# How far the pattern looks before and behind a place.
-_AROUND = 16
+# How far the pattern looks before a place, and behind it.
+_BEFORE = len("isystem")
+_AFTER = 2
 # No file of the kernel's own starts a program through a longer first line.
 _LONGEST_SHEBANG = 127
 _LLVM = ("lib/llvm/bin", "llvm/bin")
@@ -68,9 +69,9 @@ def _mend(tree: Path, path: str, old: bytes, new: str) -> str:
     full = tree / path
     if full.is_symlink() or not full.is_file():
         return ""
-    pattern = _pattern(old)
     if full.stat().st_size > _LARGEST_TEXT:
-        return "left" if _mentions(full, pattern, len(old)) else ""
+        return "left" if _mentions(full, old) else ""
+    pattern = _pattern(old)
     content = full.read_bytes()
     if old not in content or pattern.search(content) is None:
         return ""
@@ -86,19 +87,30 @@ def _mend(tree: Path, path: str, old: bytes, new: str) -> str:
 def _pattern(old: bytes) -> re.Pattern[bytes]:
     # `/opt/rocm-6.3.0` is not the beginning of `/opt/rocm-6.3.01`, nor of `/opt/rocm-6.3.0-rc`,
     # nor the end of `/data/opt/rocm-6.3.0`; compilers' options stand right before a path.
+    # It looks at `_BEFORE` and `_AFTER` bytes around the place.
     before = rb"(?:(?<![0-9A-Za-z_.~/-])|(?<=-[ILBF])|(?<=isystem)|(?<=://))"
     return re.compile(before + re.escape(old) + rb"(?![0-9A-Za-z_]|[.-][0-9A-Za-z])")
 
 
-def _mentions(path: Path, pattern: re.Pattern[bytes], length: int) -> bool:
+def _mentions(path: Path, old: bytes) -> bool:
     """Whether a large file names the place; read in pieces, as libraries have gigabytes."""
-    tail = b""
+    pattern = _pattern(old)
+    keep = _BEFORE + len(old) + _AFTER
+    window, start = b"", 0
     with path.open("rb", buffering=0) as file:
-        while piece := file.read(_PIECE):
-            if pattern.search(tail + piece) is not None:
-                return True
-            tail = piece[-length - _AROUND :]
-    return False
+        while True:
+            piece = file.read(_PIECE)
+            window += piece
+            # The search for plain bytes is many times faster than the pattern.
+            if old in window:
+                for match in pattern.finditer(window, start):
+                    # One whose surroundings are not all here yet is judged with the next piece.
+                    if not piece or match.end() + _AFTER <= len(window):
+                        return True
+            if not piece:
+                return False
+            if len(window) > keep:  # what starts before `start` has been judged
+                window, start = window[-keep:], _BEFORE
 
 
 def _replacement(path: str, new: str) -> bytes:

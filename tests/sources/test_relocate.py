@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from rocmenv.sources import relocate as module
 from rocmenv.sources.relocate import finish_legacy, relocate
 from tests.tools import tool
 
@@ -154,6 +158,30 @@ def test_large_files_are_searched_across_pieces(tree: Path) -> None:
     put(tree, "lib/none", b"x" * (6 << 20))
     paths = ["lib/0", "lib/1", "lib/2", "lib/none"]
     assert relocate(tree, OLD, "/new", paths).left == ("lib/0", "lib/1", "lib/2")
+
+
+AROUND = st.lists(
+    st.sampled_from(
+        [OLD, OLD[:-1], "1", ".", "-", "x", "_", " ", "/", "-I", "isystem", "://", "..", "ßß"]
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(AROUND, st.integers(1, 40), st.integers(0, 40))
+@example([OLD, "1"], len(OLD) + 1, 0)
+@example(["..", OLD], len(OLD) + 3, 0)
+def test_the_size_of_pieces_makes_no_difference(parts: list[str], size: int, fill: int) -> None:
+    content = (" " * fill + "".join(parts)).encode()
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        tree = Path(folder)
+        patch.setattr(module, "_PIECE", size)
+        put(tree, "whole", b"\0" + content)
+        whole = relocate(tree, OLD, "/new", ["whole"]).left
+        patch.setattr(module, "_LARGEST_TEXT", 0)
+        put(tree, "pieces", b"\0" + content)
+        assert bool(relocate(tree, OLD, "/new", ["pieces"]).left) is bool(whole)
 
 
 def test_what_was_done_is_sorted(tree: Path) -> None:
