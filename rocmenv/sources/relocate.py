@@ -27,6 +27,9 @@ _AFTER = 2
 # No file of the kernel's own starts a program through a longer first line.
 _LONGEST_SHEBANG = 127
 _LLVM = ("lib/llvm/bin", "llvm/bin")
+# A debug or free-threaded build is another library: rocgdb asks for the plain one.
+_PYTHON = re.compile(r"libpython3\.(\d+)\.so\.1\.0")
+_PYTHON_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib")
 # What CMake reads as more than itself, in and out of quotes (cmake-language(7)).
 _CMAKE_SPECIAL = re.compile(rb"[\\ \"#$()]")
 # Source: the post-install scripts of rocm-llvm and rocm-core in AMD's packages.
@@ -184,9 +187,10 @@ def _python_library(tree: Path) -> Iterable[str]:
     link = tree / "lib" / "amdpythonlib.so"
     if not (tree / "bin" / "rocgdb").exists() or os.path.lexists(link):
         return
-    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"):
-        found = sorted(Path(folder).glob("libpython3.*.so.1.0"))
+    for folder in _PYTHON_FOLDERS:
+        paths = Path(folder).glob("libpython3.*.so.1.0")
+        found = {int(match[1]): p for p in paths if (match := _PYTHON.fullmatch(p.name))}
         if found:
-            link.symlink_to(found[-1])
+            link.symlink_to(found[max(found)])
             yield "lib/amdpythonlib.so"
             return

@@ -260,6 +260,22 @@ def test_a_registration_of_the_packages_own_stays(tree: Path) -> None:
     assert finish_legacy(tree, "/new", 60300) == []
 
 
+def test_rocgdb_gets_the_newest_python_library_of_the_host(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tree, "bin/rocgdb", "x")
+    put(tree, "lib/other", "x")
+    for name in ("3.9.so.1.0", "3.11.so.1.0", "3.10.so.1.0", "3.12d.so.1.0", "3.13.so", "3.so"):
+        put(tmp_path, f"host/libpython{name}", "x")
+    put(tmp_path, "later/libpython3.14.so.1.0", "x")
+    folders = [str(tmp_path / name) for name in ("gone", "host", "later")]
+    monkeypatch.setattr(module, "_PYTHON_FOLDERS", folders)
+    made = finish_legacy(tree, "/new", 60300)
+    assert made == ["made lib/amdpythonlib.so, as AMD's maintainer scripts do"]
+    assert os.readlink(tree / "lib/amdpythonlib.so") == f"{folders[1]}/libpython3.11.so.1.0"
+    assert finish_legacy(tree, "/new", 60300) == []
+
+
 def test_nothing_is_made_for_nothing(tree: Path) -> None:
     assert finish_legacy(tree, "/new", 60300) == []
     assert os.listdir(tree) == []
