@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import re
-import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +14,7 @@ from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.release import Artifact
 from rocmenv.sources.apt.hostkeys import repository_of
 from rocmenv.sources.apt.sourcelist import read_sources
+from rocmenv.sources.remembered import replace_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,17 +149,7 @@ class IndexCache(Downloads):
     def _keep(self, folder: str, digest: str, data: bytes) -> None:
         note = self.cache / "index" / hashlib.sha256(folder.encode()).hexdigest()[:32]
         before = note.read_text(encoding="ascii") if note.exists() else ""
-        _replace(self.cache / "sha256" / digest, data)
-        _replace(note, digest.encode())
+        replace_file(self.cache / "sha256" / digest, data)
+        replace_file(note, digest.encode())
         if re.fullmatch(r"[0-9a-f]{64}", before) and before != digest:
             self.discard(self.cache / "sha256" / before)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

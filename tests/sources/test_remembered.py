@@ -1,0 +1,117 @@
+"""Small files that are kept for runs without a network."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from rocmenv.errors import TransferError
+from rocmenv.fetch.transfer import Downloads, NotThereError
+from rocmenv.sources.remembered import Remembered, replace_file
+from tests.fetch.server import Site, serving
+
+HOUR = 3600
+
+
+def test_what_was_read_is_there_offline(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    site = Site(files={"/key": b"the key"})
+    with serving(site) as running:
+        url = f"{running.url}/key"
+        first = Remembered(Downloads(cache))
+        assert first.read(url) == b"the key"
+        assert not cache.exists()
+        first.keep()
+    offline = Remembered(Downloads(cache, offline=True))
+    assert offline.read(url) == b"the key"
+    with pytest.raises(NotThereError, match="is not in the cache") as caught:
+        offline.read(f"{url}s")
+    with pytest.raises(TransferError, match="is not in the cache"):
+        offline.refuse_if_offline(caught.value)
+
+
+def test_a_message_shows_no_account(tmp_path: Path) -> None:
+    offline = Remembered(Downloads(tmp_path, offline=True))
+    with pytest.raises(NotThereError) as caught:
+        offline.read("http://joe:secret@example.invalid/key")
+    assert caught.value.message.startswith("`http://example.invalid/key` is not")
+
+
+def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("not a folder")
+    with serving(Site(files={"/key": b"x"})) as running:
+        remembered = Remembered(Downloads(tmp_path / "cache"))
+        assert remembered.read(f"{running.url}/key") == b"x"
+    remembered.keep()
+
+
+# Replacing a file.
+
+
+def test_a_file_is_replaced_not_edited(tmp_path: Path) -> None:
+    path, twin = tmp_path / "made/file", tmp_path / "twin"
+    replace_file(path, b"old")
+    twin.hardlink_to(path)
+    replace_file(path, b"new")
+    assert (path.read_bytes(), twin.read_bytes()) == (b"new", b"old")
+    assert os.listdir(path.parent) == ["file"]
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    write = Path.write_bytes
+
+    def full(self: Path, data: bytes) -> int:
+        write(self, data[:1])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space"):
+        replace_file(path, b"new")
+    assert os.listdir(tmp_path) == ["file"]
+    assert path.read_bytes() == b"old"
+
+
+def test_many_may_write_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    contents = [bytes([number]) * 100_000 for number in range(8)]
+    replace_file(path, contents[0])
+    failures: list[OSError] = []
+
+    def write(content: bytes) -> None:
+        for _ in range(40):
+            try:
+                replace_file(path, content)
+                assert path.read_bytes() in contents
+            except OSError as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(content,)) for content in contents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_what_a_killed_writer_left_is_removed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", lambda *_: None)
+        patch.setattr(Path, "unlink", lambda *_, **__: None)
+        replace_file(tmp_path / "file", b"never finished")
+    (left,) = tmp_path.iterdir()
+    replace_file(tmp_path / "other", b"x")
+    assert left.exists(), "somebody may still be writing it"
+    long_ago = left.stat().st_mtime - HOUR - 60
+    os.utime(left, (long_ago, long_ago))
+    replace_file(tmp_path / "other", b"x")
+    assert os.listdir(tmp_path) == ["other"]
