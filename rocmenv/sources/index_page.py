@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote
 
 from rocmenv.errors import RepositoryError, visible
+from rocmenv.fetch.connection import shown
 from rocmenv.model.version import Version
 
 _FOLDER = re.compile(r"\d+\.\d+(?:\.\d+)?", re.ASCII)
@@ -33,7 +34,7 @@ def release_folders(page: bytes, url: str) -> list[Version]:
     parser = _Links()
     parser.feed(page.decode("utf-8", "replace"))
     if not parser.targets:
-        msg = f"{url} is not a folder listing; it begins {visible(page[:60])}"
+        msg = f"`{shown(url)}` is not a folder listing; it begins {visible(page[:60])}"
         raise RepositoryError(msg, hint="without `--online` the list needs no server")
     names = (unquote(target).rstrip("/").rpartition("/")[2] for target in parser.targets)
     return sorted({Version.parse_release(name) for name in names if _FOLDER.fullmatch(name)})

@@ -55,5 +55,11 @@ def test_a_release_is_listed_once() -> None:
 
 @pytest.mark.parametrize("page", ["", "{}", "<html>Moved</html>", "<a>x</a>"])
 def test_a_page_without_links_is_no_listing(page: str) -> None:
-    with pytest.raises(RepositoryError, match="http://m/ is not a folder listing"):
+    with pytest.raises(RepositoryError, match="`http://m/` is not a folder listing"):
         found(page)
+
+
+def test_a_message_shows_no_account() -> None:
+    with pytest.raises(RepositoryError) as caught:
+        release_folders(b"Moved", "http://joe:secret@m/apt/")
+    assert caught.value.message == "`http://m/apt/` is not a folder listing; it begins `Moved`"

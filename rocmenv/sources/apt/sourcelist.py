@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import visible
+from rocmenv.fetch.connection import without_account
 from rocmenv.sources.apt.stanza import commented, fields
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+_ADDRESS = re.compile(r"\w+://\S*")
 _OPTION = re.compile(r"([a-zA-Z-]+)([+-]?=)(\S+)")
 _FINGERPRINT = re.compile(r"(?:[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})!?\Z")
 _SCHEMES = ("http://", "https://", "file:")
@@ -89,7 +91,9 @@ def parse_list(text: str, path: str) -> SourceList:
         if isinstance(entry, SourceEntry):
             entries.append(entry)
         elif entry:
-            notes.append(f"{origin}: {entry}: {visible(bare, 120)}")
+            # Wherever the addresses stand: the line is not one that we understand.
+            plain = _ADDRESS.sub(lambda match: without_account(match[0]), bare)
+            notes.append(f"{origin}: {entry}: {visible(plain, 120)}")
     return SourceList(tuple(entries), tuple(notes))
 
 

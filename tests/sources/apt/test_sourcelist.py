@@ -72,6 +72,20 @@ def test_a_malformed_line_is_a_note_with_its_place(line: str, words: str) -> Non
     assert words in found.notes[0]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "deb ftp://{}h/debian bookworm main",
+        "deb [arch=amd64]http://{}h/debian bookworm",
+        "deb [arch=amd64 https://{}h/debian bookworm main",
+        "http://{}h/debian bookworm main http://{}i/",
+    ],
+)
+def test_a_note_shows_no_account(line: str) -> None:
+    (note,) = parse_list(line.replace("{}", "joe:secret@"), "f").notes
+    assert note.endswith(f"`{line.replace('{}', '')}`")
+
+
 DEB822 = f"""\
 # ROCm
 Types: deb deb-src
