@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import ResolveError, RocmenvError
-from rocmenv.fetch.transfer import Downloads
-from rocmenv.model.release import Artifact
 from rocmenv.sources.apt.hostkeys import repository_of
 from rocmenv.sources.apt.sourcelist import read_sources
-from rocmenv.sources.remembered import replace_file
+from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,11 +17,8 @@ if TYPE_CHECKING:
     from rocmenv.sources.apt.index import Package
     from rocmenv.sources.apt.repository import LoadedRepository
     from rocmenv.sources.apt.sourcelist import SourceEntry
-    from rocmenv.sources.remembered import Remembered
 
 _MOST_AT_ONCE = 4
-_BY_HASH = re.compile(r"(.+)/by-hash/SHA256/([0-9a-f]{64})\Z")
-_LARGE = 256 * 1024
 # Suites that complete another one: security fixes and updates of Debian and Ubuntu.
 _COMPLETING = ("-updates", "-security")
 
@@ -68,11 +60,12 @@ class Read:
     failures: tuple[RocmenvError, ...]
 
 
-def read(etc: Path, architecture: str, suite: str | None, downloads: Remembered) -> Read:
+def read(etc: Path, architecture: str, suite: str | None, remembered: Remembered) -> Read:
     """Load and verify every enabled repository of `etc` (`/etc/apt`), several at once.
 
     With `suite`, only that one and those that complete it (`-updates`, `-security`). The
-    preferences of apt (pinning) are not looked at.
+    preferences of apt (pinning) are not looked at. What was right is kept at once where
+    there is a cache, so that an index is read once; planning makes no folders.
 
     Raises:
         ResolveError: there are no such sources.
@@ -86,13 +79,14 @@ def read(etc: Path, architecture: str, suite: str | None, downloads: Remembered)
             msg = f"the package sources of `{etc}` have no suite `{suite}`"
         hint = f"suites are {', '.join(some)}" if some else "is this a Debian or Ubuntu?"
         raise ResolveError(msg, hint=hint)
-    cached = IndexCache(downloads)
     with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
         try:
-            found = list(pool.map(lambda e: _load(e, architecture, etc, cached), entries))
+            found = list(pool.map(lambda e: _load(e, architecture, etc, remembered), entries))
         except BaseException:
-            downloads.cancel.set()  # an interrupt: the other threads must end, too
+            remembered.downloads.cancel.set()  # an interrupt: the other threads must end, too
             raise
+    if remembered.downloads.cache.is_dir():
+        remembered.keep()
     loaded = tuple(one for one in found if not isinstance(one, RocmenvError))
     failures = tuple(one for one in found if isinstance(one, RocmenvError))
     notes = [*sources.notes, *(note for one in loaded for note in one.notes)]
@@ -113,43 +107,12 @@ def _wanted(
 
 
 def _load(
-    entry: SourceEntry, architecture: str, etc: Path, downloads: Downloads
+    entry: SourceEntry, architecture: str, etc: Path, remembered: Remembered
 ) -> LoadedRepository | RocmenvError:
+    attempt = Remembered(remembered.downloads)
     try:
-        return repository_of(entry, architecture=architecture, etc=etc).load(downloads)
-    except RocmenvError as error:
+        loaded = repository_of(entry, architecture=architecture, etc=etc).load(attempt)
+    except RocmenvError as error:  # what is wrong must not take the place of what was right
         return error
-
-
-class IndexCache(Downloads):
-    """Downloads that keep large indexes, so that a distribution's is read once.
-
-    Only content whose address names its SHA-256 is kept, and only when the cache is there
-    already: planning makes no folders. A newer index takes the place of the older one.
-    """
-
-    def __init__(self, remembered: Remembered) -> None:
-        super().__init__(remembered.cache, offline=remembered.offline, cancel=remembered.cancel)
-        self._remembered = remembered
-
-    def read(self, url: str, *, limit: int = 64 << 20) -> bytes:
-        """As `Downloads.read`."""
-        match = _BY_HASH.fullmatch(url)
-        path = self.cached(Artifact(url, "index", sha256=match[2])) if match else None
-        if path is not None:
-            return path.read_bytes()
-        if match is None or self.offline or not self.cache.is_dir():
-            return self._remembered.read(url, limit=limit)
-        data = self._remembered.online.read(url, limit=limit)
-        if len(data) >= _LARGE and hashlib.sha256(data).hexdigest() == match[2]:
-            with contextlib.suppress(OSError):  # an unwritable cache is no reason to stop
-                self._keep(match[1], match[2], data)
-        return data
-
-    def _keep(self, folder: str, digest: str, data: bytes) -> None:
-        note = self.cache / "index" / hashlib.sha256(folder.encode()).hexdigest()[:32]
-        before = note.read_text(encoding="ascii") if note.exists() else ""
-        replace_file(self.cache / "sha256" / digest, data)
-        replace_file(note, digest.encode())
-        if re.fullmatch(r"[0-9a-f]{64}", before) and before != digest:
-            self.discard(self.cache / "sha256" / before)
+    remembered.include(attempt)
+    return loaded

@@ -1,4 +1,4 @@
-"""Indexes and keys that an install has read, kept in the cache for runs that are offline.
+"""Indexes and keys that were read, kept in the cache for runs that are offline.
 
 What is kept is what the server sent, signature included, and is verified again whenever it
 is read: the cache is trusted no more than a mirror.
@@ -9,34 +9,53 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rocmenv.errors import TransferError
 from rocmenv.fetch.connection import shown
-from rocmenv.fetch.transfer import Downloads, NotThereError
+from rocmenv.fetch.transfer import NotThereError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rocmenv.fetch.transfer import Downloads
+
+_BY_HASH = re.compile(r"(.+)/by-hash/SHA256/([0-9a-f]{64})\Z")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _UNFINISHED = ".unfinished-"
 # Seconds after which nobody is still writing a small file.
 _ABANDONED = 3600
 
 
-class Remembered(Downloads):
-    """Downloads that remember the small files they read; `keep` puts these into the cache."""
+class Reader(Protocol):
+    """Reads small files: what a repository is loaded with."""
+
+    def read(self, url: str, *, limit: int) -> bytes:
+        """The bytes at `url`, as `Downloads.read`."""
+
+
+class Remembered:
+    """Reads with `downloads` and remembers what it read; `keep` puts that into the cache.
+
+    An index whose address names its SHA-256 is read from the cache when it is there.
+    """
 
     def __init__(self, downloads: Downloads) -> None:
-        super().__init__(downloads.cache, offline=downloads.offline, cancel=downloads.cancel)
-        self.online = downloads
+        self.downloads = downloads
         self._seen: dict[str, bytes] = {}
 
     def read(self, url: str, *, limit: int = 64 << 20) -> bytes:
         """As `Downloads.read`; offline what the last run kept, `NotThereError` for nothing."""
-        if not self.offline or url.startswith("file:"):
-            self._seen[url] = self.online.read(url, limit=limit)
+        if url.lower().startswith("file:"):
+            return self.downloads.read(url, limit=limit)
+        known = self._content(url)
+        if known is not None:
+            return known
+        if not self.downloads.offline:
+            self._seen[url] = self.downloads.read(url, limit=limit)
             return self._seen[url]
         try:
             return self._path(url).read_bytes()
@@ -44,20 +63,59 @@ class Remembered(Downloads):
             msg = f"`{shown(url)}` is not in the cache, and this run is offline"
             raise NotThereError(msg, hint="run the command once without `--offline`") from error
 
+    def include(self, other: Remembered) -> None:
+        """Remember what `other` has read, too."""
+        self._seen.update(other._seen)
+
     def keep(self) -> None:
-        """Write what was read, for a later run that is offline."""
-        with contextlib.suppress(OSError):  # an unwritable cache is no reason to stop
-            for url, content in self._seen.items():
+        """Write what was read, for later runs; a cache that cannot be written stays as it is.
+
+        A newer index takes the place of the older one. It is there before the signed file
+        that names it, and the older one goes last: an end in between leaves two that fit.
+        """
+        seen, self._seen = self._seen, {}
+        hashed = {m[1]: (m[2], seen.pop(url)) for url in list(seen) if (m := _BY_HASH.match(url))}
+        with contextlib.suppress(OSError):
+            for digest, content in hashed.values():
+                replace_file(self._file(digest), content)
+            for url, content in seen.items():
                 replace_file(self._path(url), content)
+            for folder, (digest, _) in hashed.items():
+                self._drop_older(folder, digest)
 
     def refuse_if_offline(self, error: NotThereError) -> None:
         """Raise what `error` means offline: nothing is known of the server."""
-        if self.offline:
+        if self.downloads.offline:
             raise TransferError(error.message, hint=error.hint) from error
 
+    def _content(self, url: str) -> bytes | None:
+        """What the cache has of an index whose address names its digest, if that is right."""
+        match = _BY_HASH.match(url)
+        if match is None:
+            return None
+        with contextlib.suppress(OSError):
+            content = self._file(match[2]).read_bytes()
+            if hashlib.sha256(content).hexdigest() == match[2]:
+                return content
+        return None
+
+    def _drop_older(self, folder: str, digest: str) -> None:
+        """Remove the index that `folder` had before the one with this `digest`."""
+        note = self.downloads.cache / "index" / _name(folder)[:32]
+        before = note.read_text(encoding="ascii", errors="replace") if note.exists() else ""
+        replace_file(note, digest.encode())
+        if _DIGEST.fullmatch(before) and before != digest:
+            self._file(before).unlink(missing_ok=True)
+
+    def _file(self, digest: str) -> Path:
+        return self.downloads.cache / "sha256" / digest
+
     def _path(self, url: str) -> Path:
-        name = hashlib.sha256(url.encode("utf-8", "surrogateescape")).hexdigest()
-        return self.cache / "index" / name
+        return self.downloads.cache / "index" / _name(url)
+
+
+def _name(url: str) -> str:
+    return hashlib.sha256(url.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def replace_file(path: Path, data: bytes) -> None:

@@ -48,6 +48,15 @@ def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path: Path) -> 
     remembered.keep()
 
 
+def test_the_callers_timeout_and_attempts_count(tmp_path: Path) -> None:
+    site = Site(files={"/key": b"x"}, always={"/key": 503})
+    with serving(site) as running:
+        remembered = Remembered(Downloads(tmp_path, attempts=2, pause=0.01))
+        with pytest.raises(TransferError, match="HTTP 503"):
+            remembered.read(f"{running.url}/key")
+    assert site.count("/key") == 2
+
+
 # Replacing a file.
 
 

@@ -15,13 +15,14 @@ from rocmenv.errors import ArchiveError, RepositoryError, SignatureError, visibl
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.decode import Stream
 from rocmenv.fetch.openpgp import Verified, verify
-from rocmenv.fetch.transfer import Downloads, NotThereError
+from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.release import Artifact
 from rocmenv.sources.apt.index import Index
 from rocmenv.sources.apt.release import ReleaseFile, parse_release
 
 if TYPE_CHECKING:
     from rocmenv.sources.apt.index import Package
+    from rocmenv.sources.remembered import Reader
 
 # The forms of an index; the smallest first.
 _ENDINGS = (".xz", ".zst", ".gz", "")
@@ -49,7 +50,7 @@ class Repository:
     keyring: bytes
     fingerprints: frozenset[str] | None
 
-    def load(self, downloads: Downloads, *, now: datetime | None = None) -> LoadedRepository:
+    def load(self, downloads: Reader, *, now: datetime | None = None) -> LoadedRepository:
         """Read, verify and check the Release file and the indexes.
 
         Raises:
@@ -83,7 +84,7 @@ class Repository:
             return ["Packages"]
         return [f"{part}/binary-{self.architecture}/Packages" for part in self.components]
 
-    def _verified(self, downloads: Downloads) -> Verified:
+    def _verified(self, downloads: Reader) -> Verified:
         url = f"{self.folder}InRelease"
         signature = None
         try:
@@ -98,7 +99,7 @@ class Repository:
         except SignatureError as error:
             raise SignatureError(f"{error.message} (`{shown(url)}`)", hint=error.hint) from error
 
-    def _signature(self, downloads: Downloads, url: str) -> bytes:
+    def _signature(self, downloads: Reader, url: str) -> bytes:
         try:
             return downloads.read(f"{url}.gpg", limit=_MOST_RELEASE)
         except NotThereError as error:
@@ -124,7 +125,7 @@ class Repository:
         has = ", ".join(f"`{name}`" for name in sorted(names))
         return (f"the repository calls its suite {has}, not `{self.suite}`",)
 
-    def _index(self, downloads: Downloads, release: ReleaseFile, path: str) -> str:
+    def _index(self, downloads: Reader, release: ReleaseFile, path: str) -> str:
         listed = [path + ending for ending in _ENDINGS if path + ending in release.files]
         if not listed:
             has = ", ".join(release.architectures) or "none"
@@ -140,7 +141,7 @@ class Repository:
         message = f"`{shown(self.folder)}` announces `{path}`, and lacks it: {absent.message}"
         raise RepositoryError(message, hint=absent.hint or _LATER) from absent
 
-    def _read_index(self, downloads: Downloads, release: ReleaseFile, name: str) -> str:
+    def _read_index(self, downloads: Reader, release: ReleaseFile, name: str) -> str:
         size, digest = release.files[name]
         url = self.folder + quote(name, safe="/~")
         limit = size + _SURPLUS
