@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import ResolveError, RocmenvError
-from rocmenv.sources.apt.hostkeys import repository_of
+from rocmenv.sources.apt.hostkeys import needs_trusted, repository_of, trusted_keys
 from rocmenv.sources.apt.sourcelist import read_sources
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rocmenv.sources.apt.hostkeys import TrustedKeys
     from rocmenv.sources.apt.index import Package
     from rocmenv.sources.apt.repository import LoadedRepository
     from rocmenv.sources.apt.sourcelist import SourceEntry
@@ -79,9 +80,10 @@ def read(etc: Path, architecture: str, suite: str | None, remembered: Remembered
             msg = f"the package sources of `{etc}` have no suite `{suite}`"
         hint = f"suites are {', '.join(some)}" if some else "is this a Debian or Ubuntu?"
         raise ResolveError(msg, hint=hint)
+    trusted = trusted_keys(etc)
     with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
         try:
-            found = list(pool.map(lambda e: _load(e, architecture, etc, remembered), entries))
+            found = list(pool.map(lambda e: _load(e, architecture, trusted, remembered), entries))
         except BaseException:
             remembered.downloads.cancel.set()  # an interrupt: the other threads must end, too
             raise
@@ -89,7 +91,8 @@ def read(etc: Path, architecture: str, suite: str | None, remembered: Remembered
         remembered.keep()
     loaded = tuple(one for one in found if not isinstance(one, RocmenvError))
     failures = tuple(one for one in found if isinstance(one, RocmenvError))
-    notes = [*sources.notes, *(note for one in loaded for note in one.notes)]
+    notes = [*sources.notes, *(trusted.notes if any(map(needs_trusted, entries)) else ())]
+    notes += [note for one in loaded for note in one.notes]
     notes += [f"a package source is left out: {failure.message}" for failure in failures]
     return Read(loaded, tuple(notes), failures)
 
@@ -107,11 +110,11 @@ def _wanted(
 
 
 def _load(
-    entry: SourceEntry, architecture: str, etc: Path, remembered: Remembered
+    entry: SourceEntry, architecture: str, trusted: TrustedKeys, remembered: Remembered
 ) -> LoadedRepository | RocmenvError:
     attempt = Remembered(remembered.downloads)
     try:
-        loaded = repository_of(entry, architecture=architecture, etc=etc).load(attempt)
+        loaded = repository_of(entry, architecture=architecture, trusted=trusted).load(attempt)
     except RocmenvError as error:  # what is wrong must not take the place of what was right
         return error
     remembered.include(attempt)

@@ -151,6 +151,19 @@ def test_a_full_disk_at_any_write_leaves_what_fits(
     assert machine.versions(offline=True) == (["2"] if after > 1 else ["1"])
 
 
+def test_an_odd_key_file_of_the_host_turns_no_source_off(machine: Machine) -> None:
+    machine.publish("1")
+    folder = machine.root / "apt/trusted.gpg.d"
+    folder.mkdir()
+    (folder / "a.gpg").write_bytes((machine.root / "archive.gpg").read_bytes())
+    (folder / "b.asc").write_bytes(b"garbage")
+    assert machine.read()[1].notes == ()
+    (machine.root / "apt/sources.list").write_text(f"deb {machine.site.url} jammy main\n")
+    assert machine.versions() == ["1"]
+    note = f"the key file `{folder / 'b.asc'}` is left out: it is no OpenPGP key but text"
+    assert machine.read()[1].notes == (note,)
+
+
 def test_a_local_mirror_is_read_where_it_is(machine: Machine) -> None:
     machine.cache.mkdir()
     machine.publish("1")

@@ -9,8 +9,6 @@ from debian.deb822 import Deb822
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocmenv.errors import SignatureError
-from rocmenv.sources.apt.hostkeys import repository_of
 from rocmenv.sources.apt.sourcelist import (
     SourceEntry,
     SourceList,
@@ -252,51 +250,3 @@ def test_all_files_are_read_in_order(tmp_path: Path) -> None:
 def test_no_text_raises(text: str) -> None:
     parse_list(text, "f")
     parse_deb822(text, "f")
-
-
-# Keys of an entry.
-
-
-def entry(**more: object) -> SourceEntry:
-    return SourceEntry(f"{URI}/", "jammy", ("main",), "f:1", **more)  # type: ignore[arg-type]  # words of any field
-
-
-def test_trusted_without_a_key_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    with pytest.raises(SignatureError, match=r"trusted=yes.*\(f:1\)") as caught:
-        repository_of(entry(is_trusted=True), architecture="amd64", etc=tmp_path)
-    assert "signed-by" in (caught.value.hint or "")
-
-
-def test_the_named_keys_are_used(tmp_path: Path) -> None:
-    (tmp_path / "a.gpg").write_bytes(b"\x99a")
-    (tmp_path / "b.gpg").write_bytes(b"\x99b")
-    keyrings = (str(tmp_path / "a.gpg"), str(tmp_path / "b.gpg"))
-    for trusted in (False, True):
-        made = repository_of(
-            entry(keyrings=keyrings, is_trusted=trusted), architecture="amd64", etc=tmp_path
-        )
-        assert (made.keyring, made.fingerprints) == (b"\x99a\x99b", None)
-
-
-def test_without_a_named_key_the_hosts_keys_count(tmp_path: Path) -> None:
-    with pytest.raises(SignatureError, match="names no key"):
-        repository_of(entry(), architecture="amd64", etc=tmp_path)
-    folder = tmp_path / "trusted.gpg.d"
-    folder.mkdir()
-    (folder / "a.gpg").write_bytes(b"\x99a")
-    (folder / "a.gpg~").write_bytes(b"old")
-    pins = frozenset({"AB" * 20})
-    made = repository_of(entry(fingerprints=pins), architecture="amd64", etc=tmp_path)
-    assert (made.keyring, made.fingerprints) == (b"\x99a", pins)
-
-
-def test_the_architecture_is_put_into_the_suite(tmp_path: Path) -> None:
-    (tmp_path / "a.gpg").write_bytes(b"\x99a")
-    flat = SourceEntry(URI, "x/$(ARCH)/", (), "f:1", keyrings=(str(tmp_path / "a.gpg"),))
-    assert repository_of(flat, architecture="arm64", etc=tmp_path).suite == "x/arm64/"
-
-
-def test_a_key_file_that_is_missing_is_named(tmp_path: Path) -> None:
-    path = str(tmp_path / "missing.gpg")
-    with pytest.raises(SignatureError, match=r"missing\.gpg.*no such file"):
-        repository_of(entry(keyrings=(path,)), architecture="amd64", etc=tmp_path)
