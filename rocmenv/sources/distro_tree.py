@@ -8,8 +8,10 @@ ROCM_PATH, whatever the variables say, gets a link or a forwarding file there.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,23 +64,6 @@ _PKGCONFIG = re.compile(rb"((?:^\w+\s*=\s*)|-[IL])/usr(?=/|\s)(?!/local)", re.MU
 # Below /usr/include or /usr/bin a script means the system's; deeper paths are a package's.
 _DEEP = re.compile(rb"(?<![\w}./-])/usr/((?:lib|libexec|share)/[\w.+-]+(?:/[\w.+-]+)+)")
 _COMMENTS = re.compile(rb"(?:#[^\n]*\n)+")
-# Interpreter, the folder of its modules in Debian's layout, and the line that adds it after
-# (Perl: before) the interpreter's own; PERL5LIB or PYTHONPATH would reach other programs.
-_MODULES = (
-    (
-        re.compile(rb"#! ?/usr/bin/(?:env )?perl"),
-        "share/perl5",
-        b'use FindBin; use lib "$FindBin::RealBin/%s";\n',
-    ),
-    (
-        re.compile(rb"#! ?/usr/bin/(?:env )?python3"),
-        "lib/python3/dist-packages",
-        (
-            b"import os, sys; sys.path.append("
-            b"os.path.join(os.path.dirname(os.path.realpath(__file__)), '%s'))\n"
-        ),
-    ),
-)
 _CONFIG = re.compile(r"(?:-config(?:-version)?|Config(?:Version)?)\.cmake\Z")
 _RUNTIME = ("libamdhip64", "libhiprtc", "libhsa-runtime64", "libamd_comgr")
 
@@ -119,7 +104,8 @@ def finish(tree: Path, prefix: str, version: str, paths: Sequence[str]) -> tuple
     scripts and OpenCL registrations name `prefix`. Links and files are added where tools
     expect AMD's places. Returns notes.
     """
-    changed = sum(_mend(tree, prefix, path) for path in paths)
+    odd: list[str] = []
+    changed = sum(_mend(tree, prefix, path, odd) for path in paths)
     info = tree / ".info" / "version"
     info.parent.mkdir(exist_ok=True)
     info.write_text(f"{version}\n", encoding="ascii")
@@ -127,12 +113,13 @@ def finish(tree: Path, prefix: str, version: str, paths: Sequence[str]) -> tuple
     made = [*_compiler(tree), *_libraries(tree), *_forwards(tree)]
     if made:
         notes.append(f"made {len(made)} links and files where tools look in AMD's layout")
+    notes += [f"`{path}` has no place for the folder of the prefix's modules" for path in odd]
     return tuple(notes)
 
 
-def _mend(tree: Path, prefix: str, path: str) -> bool:
-    """Whether the file was changed."""
-    change = _change_for(tree, prefix, path)
+def _mend(tree: Path, prefix: str, path: str, odd: list[str]) -> bool:
+    """Whether the file was changed; scripts that cannot get all they need go into `odd`."""
+    change = _change_for(tree, prefix, path, odd)
     full = tree / path
     if change is None or full.is_symlink() or full.stat().st_size > _LARGEST_TEXT:
         return False
@@ -144,7 +131,9 @@ def _mend(tree: Path, prefix: str, path: str) -> bool:
     return True
 
 
-def _change_for(tree: Path, prefix: str, path: str) -> Callable[[bytes], bytes] | None:
+def _change_for(
+    tree: Path, prefix: str, path: str, odd: list[str]
+) -> Callable[[bytes], bytes] | None:
     ups = "/.." * path.count("/")
     if path.endswith(".cmake"):
         here = b'"${CMAKE_CURRENT_LIST_DIR}' + ups.encode()
@@ -156,11 +145,11 @@ def _change_for(tree: Path, prefix: str, path: str) -> Callable[[bytes], bytes] 
     if path.startswith(f"{_VENDORS}/"):
         return lambda text: _registration(tree, prefix, text)
     if "/bin/" in f"/{path}" or path.startswith("libexec/"):
-        return lambda text: _script(tree, prefix, path, text)
+        return lambda text: _script(tree, prefix, path, text, odd)
     return None
 
 
-def _script(tree: Path, prefix: str, path: str, text: bytes) -> bytes:
+def _script(tree: Path, prefix: str, path: str, text: bytes, odd: list[str]) -> bytes:
     """A script that finds the prefix's own parts, and modules that the host may lack."""
     if not text.startswith(b"#!"):
         return text
@@ -172,12 +161,80 @@ def _script(tree: Path, prefix: str, path: str, text: bytes) -> bytes:
 
     text = first + end + _DEEP.sub(place, rest)
     ups = "/".join([".."] * path.count("/")).encode()
-    for started, folder, line in _MODULES:
-        if started.match(first) and (tree / folder).is_dir() and b"from __future__" not in text:
-            head = _COMMENTS.match(text)
-            at = head.end() if head else 0
-            return text[:at] + line % (ups + b"/" + folder.encode()) + text[at:]
+    for started, folder, line, put in _MODULES:
+        if started.match(first) and (tree / folder).is_dir():
+            try:
+                text = put(text, line % (ups + b"/" + folder.encode()))
+            except SyntaxError:
+                odd.append(path)
     return text
+
+
+def _behind_comments(text: bytes, line: bytes) -> bytes:
+    head = _COMMENTS.match(text)
+    at = head.end() if head else 0
+    return text[:at] + line + text[at:]
+
+
+def _behind_docstring(text: bytes, line: bytes) -> bytes:
+    """The Python script with `line` behind what has to stand first.
+
+    That is the docstring, which usage messages print, and imports from `__future__`.
+
+    Raises:
+        SyntaxError: this Python cannot parse the script, or has no place for `line` there.
+    """
+    module = _parsed(text)
+    body = module.body
+    first = 0 if ast.get_docstring(module, clean=False) is None else 1
+    while first < len(body) and _is_future(body[first]):
+        first += 1
+    if first == len(body):
+        return text  # nothing that could need a module
+    if not first:
+        return _behind_comments(text, line)
+    end = body[first - 1].end_lineno or 0
+    if body[first].lineno == end:
+        raise SyntaxError
+    at = sum(map(len, text.splitlines(keepends=True)[:end]))
+    changed = text[:at] + line + text[at:]
+    _parsed(changed)  # a backslash may join lines
+    return changed
+
+
+def _parsed(text: bytes) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the script, which we have not written
+            return ast.parse(text)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise SyntaxError from error
+
+
+def _is_future(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+
+
+# Interpreter, the folder of its modules in Debian's layout, the line that adds it after (Perl:
+# before) the interpreter's own, and where that goes; PERL5LIB or PYTHONPATH would reach other
+# programs.
+_MODULES = (
+    (
+        re.compile(rb"#! ?/usr/bin/(?:env )?perl"),
+        "share/perl5",
+        b'use FindBin; use lib "$FindBin::RealBin/%s";\n',
+        _behind_comments,
+    ),
+    (
+        re.compile(rb"#! ?/usr/bin/(?:env )?python3"),
+        "lib/python3/dist-packages",
+        (
+            b"import os, sys; sys.path.append("
+            b"os.path.join(os.path.dirname(os.path.realpath(__file__)), '%s'))\n"
+        ),
+        _behind_docstring,
+    ),
+)
 
 
 def _registration(tree: Path, prefix: str, text: bytes) -> bytes:
