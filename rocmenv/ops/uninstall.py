@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,8 @@ from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.store import pins, registry, transaction
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rocmenv.model.version import Version
     from rocmenv.process import Process
     from rocmenv.store.paths import Root
@@ -68,16 +72,19 @@ def reasons_to_keep(process: Process, root: Root, version: Version) -> list[Reas
     text = process.get(current.VARIABLE)
     if text and _means(process, root, text, version):
         reasons.append(Reason(f"selected by {current.VARIABLE}", "run `rocmenv shell --unset`"))
-    try:
+    return [*reasons, *_files_that_ask(process, root, version)]
+
+
+def _files_that_ask(process: Process, root: Root, version: Version) -> Iterator[Reason]:
+    """The pin and the default, each by itself: one that cannot be read asks for nothing."""
+    with suppress(RocmenvError):
         pinned = pins.nearest(process.cwd)
-        default = pins.read(str(root.default)) if root.default.is_file() else None
-    except RocmenvError:
-        return reasons
-    if pinned and _means(process, root, str(pinned[1]), version):
-        reasons.append(Reason(f"pinned by {pinned[0]}", f"change {pinned[0]}"))
-    if default and _means(process, root, str(default), version):
-        reasons.append(Reason(f"the default in {root.default}", "run `rocmenv global VERSION`"))
-    return reasons
+        if pinned and _means(process, root, str(pinned[1]), version):
+            yield Reason(f"pinned by {pinned[0]}", f"change {pinned[0]}")
+    with suppress(RocmenvError):
+        default = pins.read(str(root.default)) if os.path.isfile(root.default) else None
+        if default and _means(process, root, str(default), version):
+            yield Reason(f"the default in {root.default}", "run `rocmenv global VERSION`")
 
 
 def uninstall(process: Process, root: Root, item: Installed) -> None:
