@@ -9,7 +9,7 @@ from rocmenv.model.version import Spec
 from rocmenv.ops.rehash import rehash
 from rocmenv.settings import ALIASES, known_setting, parse_value
 from rocmenv.store.lock import WRITERS, locked, ready_to_write
-from rocmenv.store.pins import replace_text
+from rocmenv.store.pins import replace_file
 
 if TYPE_CHECKING:
     from rocmenv.process import Process
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def set_value(process: Process, root: Root, key: str, text: str) -> None:
     """Give `key` the value that `text` spells; `ConfigError` when it does not fit."""
+    _must_be_unicode(root, text)
     value: object = text
     if key.startswith(f"{ALIASES}."):
         name = key.removeprefix(f"{ALIASES}.")
@@ -27,6 +28,14 @@ def set_value(process: Process, root: Root, key: str, text: str) -> None:
     else:
         value = parse_value(known_setting(key), text, "the command line")
     _change(process, root, key, value)
+
+
+def _must_be_unicode(root: Root, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        msg = f"{visible(text)} cannot be written into {root.config}: it is not UTF-8"
+        raise ConfigError(msg, hint="link to it by a name that is: `ln -s PATH NAME`") from error
 
 
 def unset_value(process: Process, root: Root, key: str) -> None:
@@ -64,5 +73,5 @@ def _change(process: Process, root: Root, key: str, value: object) -> None:
         else:
             table[name] = value
         if tomlkit.dumps(document) != text:
-            replace_text(root.config, tomlkit.dumps(document))
+            replace_file(root.config, tomlkit.dumps(document).encode())
     rehash(process, root)

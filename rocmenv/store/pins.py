@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from contextlib import suppress
+import shlex
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rocmenv.errors import PinError, StoreError
+from rocmenv.errors import PinError, SpaceError, StoreError
 from rocmenv.model.selection import LONGEST_PIN, PIN_NAME, parse_pin
 from rocmenv.model.version import Spec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TEMPORARY = ".rocmenv"
+"""How the names end under which files are written before they take their place."""
 
 
 def read(path: str) -> Spec | None:
@@ -47,27 +56,77 @@ def write(path: Path, spec: Spec) -> None:
         old = ""
     comments = [line for line in old.splitlines() if line.lstrip().startswith("#")]
     text = "".join(f"{line}\n" for line in [*comments, str(spec)])
-    replace_text(path, text)
+    replace_file(path, text.encode())
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Give the file at `path` this text in one step; `StoreError` when it cannot be written."""
-    import tempfile  # noqa: PLC0415 - for writers alone
+def replace_file(path: Path, content: bytes) -> None:
+    """Give the file at `path` this content in one step.
 
+    Raises `StoreError` when it is a folder or cannot be written, `SpaceError` on a full disk.
+    """
     path = Path(os.path.realpath(path))  # a link stays one: people keep such files elsewhere
-    temporary = None
+    if path.is_dir():
+        msg = f"{path} is a folder"
+        place = shlex.quote(str(path))
+        raise StoreError(msg, hint=f"move it away: `mv {place} {place}.old`")
     try:
-        # A name that nobody can foresee, made anew: in a shared folder a link may wait there.
-        number, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(number, "w", encoding="utf-8", newline="\n") as file:
+        _clear_temporaries(path)
+        with _temporary(path) as (number, temporary):
             os.fchmod(number, path.stat().st_mode & 0o777 if path.exists() else 0o644)
-            file.write(text)
-            file.flush()
+            with os.fdopen(number, "wb", closefd=False) as file:
+                file.write(content)
             os.fsync(number)
-        os.replace(temporary, path)
+            os.replace(temporary, path)
     except OSError as error:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            msg = f"there is no space left for {path}"
+            raise SpaceError(msg, hint="make room, then do it again") from error
         msg = f"{path} cannot be written ({error.strerror})"
         raise StoreError(msg, hint="pick a folder that you may write to") from error
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[tuple[int, str]]:
+    """A new file beside `path`, open and locked; removed at the end where it still is.
+
+    Its name is one that nobody can foresee: in a shared folder a link may wait there. The
+    lock, which goes with its holder, tells it from one that a killed process left.
+    """
+    import fcntl  # noqa: PLC0415 - for writers alone
+    import tempfile  # noqa: PLC0415 - as above
+
+    number, name = tempfile.mkstemp(_TEMPORARY, f".{path.name}.", path.parent)
+    with suppress(OSError):  # a file system without locks: then nobody clears up either
+        fcntl.flock(number, fcntl.LOCK_EX)
+    if not os.fstat(number).st_nlink:
+        # Another writer took it for left over before it was locked.
+        os.close(number)
+        with _temporary(path) as again:
+            yield again
+        return
+    try:
+        yield number, name
+    finally:
+        os.close(number)
+        with suppress(OSError):
+            os.unlink(name)
+
+
+def _clear_temporaries(path: Path) -> None:
+    """Remove the files beside `path` that killed writers of it have left."""
+    import fcntl  # noqa: PLC0415 - for writers alone
+
+    names: list[str] = []
+    with suppress(OSError):  # a folder that may be written to and not read
+        names = os.listdir(path.parent)
+    for name in names:
+        if not (name.startswith(f".{path.name}.") and name.endswith(_TEMPORARY)):
+            continue
+        with suppress(OSError):  # somebody's who is at work, or another user's
+            number = os.open(path.parent / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                # Shared, as an open for reading allows it everywhere; the writer's is not.
+                fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                os.unlink(path.parent / name)
+            finally:
+                os.close(number)

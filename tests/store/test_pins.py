@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import os
+import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from rocmenv.errors import PinError, StoreError
+from rocmenv.errors import PinError, SpaceError, StoreError
 from rocmenv.model.version import Spec
 from rocmenv.store import pins
+
+REPOSITORY = Path(__file__).parent.parent.parent
+# Writes a version into a file and stops, locked, before that takes its place.
+STOPS = """
+import os, sys, time
+from pathlib import Path
+from rocmenv.model.version import Spec
+from rocmenv.store import pins
+def stop(*_):
+    print("stopped", flush=True)
+    time.sleep(60)
+os.replace = stop
+pins.write(Path(sys.argv[1]), Spec.parse("6.2"))
+"""
 
 
 def test_the_nearest_file_with_a_word_counts(tmp_path: Path) -> None:
@@ -59,7 +77,78 @@ def test_a_failed_write_leaves_the_old_text(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", broken)
-    with pytest.raises(StoreError, match="No space left"):
+    with pytest.raises(SpaceError, match="there is no space left for"):
         pins.write(path, Spec.parse("6.4"))
     assert path.read_text() == "6.3\n"
     assert os.listdir(tmp_path) == ["version"]
+
+
+def test_also_what_nobody_foresees_leaves_nothing_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pins.write(tmp_path / "version", Spec.parse("6.4"))
+    assert os.listdir(tmp_path) == []
+
+
+def stopped(path: Path) -> subprocess.Popen[str]:
+    """Another process that is about to write the file."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", STOPS, str(path)], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "stopped\n"
+    return child
+
+
+def test_what_a_killed_writer_left_goes_with_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "version"
+    mine = tmp_path / ".version.original"
+    mine.touch()
+    with stopped(path) as child:
+        child.send_signal(signal.SIGKILL)
+    assert len(os.listdir(tmp_path)) == 2
+    pins.write(path, Spec.parse("6.4"))
+    assert sorted(os.listdir(tmp_path)) == [mine.name, "version"]
+
+
+def test_what_a_living_writer_has_stays(tmp_path: Path) -> None:
+    path = tmp_path / "version"
+    with stopped(path) as child:
+        (his,) = os.listdir(tmp_path)
+        pins.write(path, Spec.parse("6.4"))
+        assert sorted(os.listdir(tmp_path)) == [his, "version"]
+        child.kill()
+
+
+def test_a_file_that_is_taken_for_left_over_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another writer may clear up between the moments when it is made and locked."""
+    import fcntl  # noqa: PLC0415 - to stand in for it here alone
+
+    flock, times = fcntl.flock, iter(range(9))
+
+    def late(number: int, how: int) -> None:
+        if how == fcntl.LOCK_EX and next(times) == 0:
+            pins._clear_temporaries(tmp_path / "version")  # noqa: SLF001 - what the other does
+        flock(number, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    pins.write(tmp_path / "version", Spec.parse("6.4"))
+    assert os.listdir(tmp_path) == ["version"]
+    assert (tmp_path / "version").read_text() == "6.4\n"
+    assert next(times) > 1
+
+
+def test_a_folder_in_its_place_is_called_one(tmp_path: Path) -> None:
+    path = tmp_path / "a b"
+    path.mkdir()
+    with pytest.raises(StoreError, match="a b is a folder") as caught:
+        pins.write(path, Spec.parse("6.4"))
+    command = str(caught.value.hint).split("`")[1]
+    assert shlex.split(command) == ["mv", str(path), f"{path}.old"]
