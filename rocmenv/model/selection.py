@@ -77,6 +77,14 @@ def parse_pin(content: bytes, path: str) -> Spec | None:
     return found
 
 
+def pin_comments(content: bytes, path: str) -> list[str]:
+    """The lines of a version file that are comments, as `parse_pin` takes them.
+
+    Bytes that are not UTF-8 are surrogates. Raises `PinError` when the file is too long.
+    """
+    return [line for line in _lines(content, path) if line.strip().startswith("#")]
+
+
 def _lines(content: bytes, path: str) -> list[str]:
     if len(content) > LONGEST_PIN:
         first = visible(content[:100], 30)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import PinError, SpaceError, StoreError
-from rocmenv.model.selection import LONGEST_PIN, PIN_NAME, parse_pin
+from rocmenv.model.selection import LONGEST_PIN, PIN_NAME, parse_pin, pin_comments
 from rocmenv.model.version import Spec
 
 if TYPE_CHECKING:
@@ -22,13 +22,17 @@ _TEMPORARY = ".rocmenv"
 
 def read(path: str) -> Spec | None:
     """The spec in the version file at `path`, None when it has none."""
+    return parse_pin(_content(path), path)
+
+
+def _content(path: str) -> bytes:
+    """The bytes of a version file, of one that is too long the first ones."""
     try:
         with open(path, "rb") as file:
-            content = file.read(LONGEST_PIN + 1)
+            return file.read(LONGEST_PIN + 1)
     except OSError as error:
         msg = f"{path} cannot be read ({error.strerror})"
-        raise PinError(msg, hint=f"check its rights: `ls -l {path}`") from error
-    return parse_pin(content, path)
+        raise PinError(msg, hint=f"check its rights: `ls -l {shlex.quote(path)}`") from error
 
 
 def nearest(folder: str) -> tuple[str, Spec] | None:
@@ -49,14 +53,13 @@ def nearest(folder: str) -> tuple[str, Spec] | None:
 
 
 def write(path: Path, spec: Spec) -> None:
-    """Put `spec` into the version file at `path`, keeping its comments if it has some."""
-    try:
-        old = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
-    except (OSError, UnicodeDecodeError):
-        old = ""
-    comments = [line for line in old.splitlines() if line.lstrip().startswith("#")]
-    text = "".join(f"{line}\n" for line in [*comments, str(spec)])
-    replace_file(path, text.encode())
+    """Put `spec` into the version file at `path`, keeping its comments if it has some.
+
+    Raises `PinError` when what is there cannot be read: nobody knows what would be lost.
+    """
+    old = _content(str(path)) if os.path.isfile(path) else b""
+    lines = [*pin_comments(old, str(path)), str(spec)]
+    replace_file(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -152,3 +152,33 @@ def test_a_folder_in_its_place_is_called_one(tmp_path: Path) -> None:
         pins.write(path, Spec.parse("6.4"))
     command = str(caught.value.hint).split("`")[1]
     assert shlex.split(command) == ["mv", str(path), f"{path}.old"]
+
+
+@pytest.mark.parametrize(
+    ("old", "kept"),
+    [
+        (b"# caf\xe9\n6.3.0\n", b"# caf\xe9\n"),
+        (b"# a\x0cb\x1c\x85c\n6.3.0\n", b"# a\x0cb\x1c\x85c\n"),
+        ("# a\u2028b\n6.3.0".encode(), "# a\u2028b\n".encode()),
+        (b"\xef\xbb\xbf# a\r\n6.3.0\r\n", b"# a\n"),
+        ("\ufeff# gr\xf6\xdfe\n6.3.0\n".encode("utf-16-le"), "# gr\xf6\xdfe\n".encode()),
+        (b"not a pin\n# a\n", b"# a\n"),
+    ],
+)
+def test_every_comment_that_is_read_over_is_kept(tmp_path: Path, old: bytes, kept: bytes) -> None:
+    path = tmp_path / "version"
+    path.write_bytes(old)
+    for version in ("6.4", "6.2"):
+        pins.write(path, Spec.parse(version))
+        assert path.read_bytes() == kept + f"{version}\n".encode()
+        assert pins.read(str(path)) == Spec.parse(version)
+
+
+def test_what_cannot_be_read_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "version"
+    old = b"# notes\n" * 20_000
+    path.write_bytes(old)
+    with pytest.raises(PinError, match="longer than a version can be"):
+        pins.write(path, Spec.parse("6.4"))
+    assert path.read_bytes() == old
+    assert os.listdir(tmp_path) == ["version"]

@@ -207,3 +207,18 @@ def test_what_is_installed_already_needs_no_right(user: Callable[..., Result]) -
     result = user("install", "6.3.0")
     assert result.fine() == ""
     assert "is installed already" in result.err
+
+
+def test_a_pin_that_may_not_be_read_is_not_replaced(
+    user: Callable[..., Result], shared: Root
+) -> None:
+    pin = shared.path.parent / "project/.rocm-version"
+    before = pin.read_bytes()
+    pin.chmod(0)
+    try:
+        result = user("local", "6.3")
+        assert result.refused() == f"{pin} cannot be read (Permission denied)"
+        assert result.hint == f"check its rights: `ls -l {pin}`"
+    finally:
+        pin.chmod(0o644)
+    assert pin.read_bytes() == before
