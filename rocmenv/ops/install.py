@@ -18,7 +18,7 @@ from rocmenv.ops.plan import Wish, target
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.probe.prefix import find_layout, find_version
 from rocmenv.sources.base import Work
-from rocmenv.store import registry, transaction
+from rocmenv.store import registry, transaction, trash
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +76,7 @@ def install(
         _warn_of_blanks(root, report)
         stage.commit(receipt)
         left_out = rehash(process, root)
-    transaction.empty_trash(root)
+    trash.empty(root)
     if not how.keep_downloads:
         for path in built.cached:
             downloads.discard(path)

@@ -13,7 +13,7 @@ from rocmenv.model.version import Version
 from rocmenv.ops import current
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.probe.prefix import Prefix, find_layout, look_at
-from rocmenv.store import registry, transaction
+from rocmenv.store import registry, transaction, trash
 
 if TYPE_CHECKING:
     from rocmenv.process import Process
@@ -53,7 +53,7 @@ def link(process: Process, root: Root, folder: str, name: str | None) -> Install
             )
         )
         rehash(process, root)
-    transaction.empty_trash(root)
+    trash.empty(root)
     return registry.find(root, found.version)
 
 
@@ -83,7 +83,7 @@ def unlink(process: Process, root: Root, version: Version) -> None:
     tidy(process, root)
     with transaction.removal(root, version):
         rehash(process, root)
-    transaction.empty_trash(root)
+    trash.empty(root)
 
 
 def _must_be_prefix(path: str) -> None:

@@ -11,7 +11,7 @@ from rocmenv.env.diff import EnvDiff
 from rocmenv.errors import NotInstalledError, RocmenvError, StoreError, UsageError
 from rocmenv.ops import current
 from rocmenv.ops.rehash import rehash, tidy
-from rocmenv.store import pins, registry, transaction
+from rocmenv.store import pins, registry, transaction, trash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ def uninstall(process: Process, root: Root, item: Installed) -> None:
     tidy(process, root)
     with transaction.removal(root, item.version):
         rehash(process, root)
-    transaction.empty_trash(root)
+    trash.empty(root)
 
 
 def _means(process: Process, root: Root, text: str, version: Version) -> bool:

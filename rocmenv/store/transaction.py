@@ -15,14 +15,13 @@ import ctypes
 import errno
 import os
 import shutil
-import subprocess
-import sys
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import LockedError, StoreError
+from rocmenv.store import trash
 from rocmenv.store.lock import WRITERS, locked, not_writable
 from rocmenv.store.paths import RECEIPT, RECEIPT_FOLDER
 
@@ -121,7 +120,7 @@ def staging(root: Root, version: Version) -> Iterator[Stage]:
                 raise
             raise refusal from error
         finally:
-            shutil.rmtree(stage.folder, ignore_errors=True)
+            trash.delete(stage.folder)
             if ended or not stage.committed:
                 note.unlink(missing_ok=True)
 
@@ -130,7 +129,7 @@ def staging(root: Root, version: Version) -> Iterator[Stage]:
 def removal(root: Root, version: Version) -> Iterator[None]:
     """Take a version out of `versions/` by one rename; the block makes the shims fit.
 
-    The files are in the trash afterwards (`empty_trash`). A block that ends early leaves
+    The files are in the trash afterwards (`trash.empty`). A block that ends early leaves
     its note, and the next writer does it again.
     """
     with locked(root, str(version), f"uninstall {version}", wait=0):
@@ -160,7 +159,7 @@ def recover(root: Root) -> list[str]:
             with locked(root, version, "clearing up", wait=0):
                 if note.exists():
                     _put_back(root, version, note.name)
-                    shutil.rmtree(root.staging / note.name, ignore_errors=True)
+                    trash.delete(root.staging / note.name)
                     note.unlink(missing_ok=True)
                     stopped.append(version)
         except LockedError:
@@ -170,7 +169,7 @@ def recover(root: Root) -> list[str]:
     noted = {note.name for note in root.journal.iterdir()}
     for name in present:
         if name not in noted:
-            shutil.rmtree(root.staging / name, ignore_errors=True)
+            trash.delete(root.staging / name)
     return stopped
 
 
@@ -179,28 +178,6 @@ def _put_back(root: Root, version: str, name: str) -> None:
     if not os.path.lexists(root.versions / version) and (root.staging / name).is_dir():
         with suppress(FileNotFoundError):
             os.rename(root.trash / name, root.versions / version)
-
-
-def empty_trash(root: Root) -> None:
-    """Delete what is in the trash, by a process of its own that nobody waits for."""
-    if not any(root.trash.iterdir()):
-        return
-    code = (
-        "import shutil,sys,os\nfor n in os.listdir(sys.argv[1]):\n"
-        " p = os.path.join(sys.argv[1], n)\n"
-        " real = os.path.isdir(p) and not os.path.islink(p)\n"
-        " shutil.rmtree(p, ignore_errors=True) if real else os.unlink(p)"
-    )
-    with suppress(OSError):
-        # By way of a shell, so that the child outlives us and is no zombie of a longer run.
-        subprocess.run(
-            ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-I", "-S", "-c", code, root.trash],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            check=False,
-        )
 
 
 def _refusal(root: Root, error: OSError) -> RocmenvError | None:

@@ -21,7 +21,7 @@ from rocmenv.model.version import Version
 from rocmenv.ops.install import Options, install
 from rocmenv.ops.report import Silent
 from rocmenv.sources import local
-from rocmenv.store import registry, transaction
+from rocmenv.store import registry, transaction, trash
 from rocmenv.store.paths import Root
 from tests.builders import fake_prefix, process, root_with
 
@@ -76,8 +76,7 @@ def make(root: Root, version: str, source: Path) -> None:
 
 
 def empty_at_once(root: Root) -> None:
-    for path in list(root.trash.iterdir()):
-        shutil.rmtree(path)
+    trash.empty_now(str(root.trash))
 
 
 def no_sync(tree: Path) -> None:
@@ -126,7 +125,7 @@ def main(folder: Path, scenario: str, mode: str, steps: range) -> list[dict[str,
     version = "7.0.0" if scenario == "fresh" else "6.3.0"
     source = fake_prefix(folder / "new", version, ("hipcc", "fresh"), "#!/bin/sh\n# new\n")
     original = root_with(folder / "original", "6.3.0", "6.4.1")
-    transaction.empty_trash = empty_at_once
+    trash.empty = empty_at_once
     # No power is cut here, and the disk is busy with other tests.
     transaction._sync = no_sync  # noqa: SLF001 - the test reaches inside on purpose
     transaction._sync_folder = no_sync_folder  # noqa: SLF001 - the test reaches inside on purpose

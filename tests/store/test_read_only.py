@@ -3,53 +3,22 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import sysconfig
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import pytest
 
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ, fake_prefix, root_with
-from tests.cli.runner import COMMAND, NOBODY, REPOSITORY, Result, run_command
+from tests.cli.runner import NOBODY, Result, run_command
+from tests.store.nobody import IS_ROOT, Start, let_in, start
 from tests.tools import tool
-
-AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-IS_ROOT = os.geteuid() == 0
-
-
-@dataclass(frozen=True)
-class Start:
-    """How the other user starts rocmenv: as whom, by which words, with which variables."""
-
-    before: tuple[str, ...]
-    words: tuple[str, ...]
-    environ: dict[str, str]
-
-
-def start() -> Start:
-    """A start that works for a user who may not look into root's own Python."""
-    if not IS_ROOT:
-        return Start((), COMMAND, {})
-    tool("setpriv")
-    packages = sysconfig.get_paths()["purelib"]
-    for python in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
-        words = (python, *COMMAND[1:])
-        environ = {"PYTHONPATH": f"{REPOSITORY}:{packages}"}
-        probe = [*AS_NOBODY, "/bin/sh", "-c", '"$@"', "sh", *words, "--version"]
-        if subprocess.run(probe, env=environ, capture_output=True, check=False).returncode == 0:
-            return Start(AS_NOBODY, words, environ)
-    pytest.skip("no Python that other users may run")
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Root]:
     """A root with 6.3.0 and 6.4.1, default 6.3.0, that this test's user cannot write to."""
     folder = tmp_path_factory.mktemp("shared")
-    for path in (folder, *list(folder.parents)[:2]):  # pytest's folders are for their owner alone
-        path.chmod(0o755)
+    let_in(folder)
     root = root_with(folder, "6.3.0", "6.4.1")
     root.default.write_text("6.3.0\n")
     fake_prefix(folder / "rocm-7.0.0", "7.0.0")

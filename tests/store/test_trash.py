@@ -1,0 +1,54 @@
+"""What is on its way out goes, and nothing else does."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from rocmenv.store import trash
+from tests.builders import fake_prefix, root_with
+from tests.cli.runner import REPOSITORY, run_command
+from tests.store.nobody import Start, give_away, start
+
+
+def empty_soon(folder: Path) -> bool:
+    """Whether the folder gets empty, as another process sees to it."""
+    for _ in range(200):
+        if not os.listdir(folder):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_it_is_emptied_by_a_process_that_needs_no_module_of_ours(tmp_path: Path) -> None:
+    root = root_with(tmp_path, "6.3.0")
+    fake_prefix(root.trash / "6.2.0.abc", "6.2.0")
+    (root.trash / "file").touch()
+    (root.trash / "link").symlink_to(root.versions)
+    trash.empty(root)
+    assert empty_soon(root.trash)
+    assert os.listdir(root.versions) == ["6.3.0"]
+
+
+@pytest.fixture(scope="module")
+def begin() -> Start:
+    return start()
+
+
+def test_read_only_folders_go_too(tmp_path: Path, begin: Start) -> None:
+    tree = fake_prefix(tmp_path / "tree", "6.3.0")
+    outside = tmp_path / "outside"
+    outside.mkdir(0o755)
+    (tree / "lib/link").symlink_to(outside)
+    for folder in (tree / "bin", tree / "lib/llvm", tree / "lib", tree):
+        folder.chmod(0o555)
+    (tree / "lib/llvm/bin").chmod(0)
+    give_away(tmp_path)
+    script = "import sys; from rocmenv.store import trash; trash.delete(sys.argv[1])"
+    python = begin.words[0]
+    run_command([*begin.before, python, "-c", script, str(tree)], begin.environ, REPOSITORY).fine()
+    assert os.listdir(tmp_path) == ["outside"]
+    assert outside.stat().st_mode & 0o777 == 0o755
