@@ -120,8 +120,10 @@ def staging(root: Root, version: Version) -> Iterator[Stage]:
                 raise
             raise refusal from error
         finally:
+            # Where it goes wrong once more, note and folder stay, and the next writer does it.
+            returned = _put_back(root, str(version), name)
             trash.delete(stage.folder)
-            if ended or not stage.committed:
+            if (ended or not stage.committed) and not returned:
                 note.unlink(missing_ok=True)
 
 
@@ -173,11 +175,16 @@ def recover(root: Root) -> list[str]:
     return stopped
 
 
-def _put_back(root: Root, version: str, name: str) -> None:
-    """Undo a replacement that stopped between its two renames: the old install returns."""
+def _put_back(root: Root, version: str, name: str) -> bool:
+    """Undo a replacement that stopped between its two renames; whether the old one returned.
+
+    Until then its note keeps it from being deleted (`trash.empty_now`).
+    """
     if not os.path.lexists(root.versions / version) and (root.staging / name).is_dir():
         with suppress(FileNotFoundError):
             os.rename(root.trash / name, root.versions / version)
+            return True
+    return False
 
 
 def _refusal(root: Root, error: OSError) -> RocmenvError | None:

@@ -1,6 +1,6 @@
 """What is on its way out, and how it is deleted.
 
-Also a program, `trash.py TRASH`, which deletes while nobody waits for it. It is
+Also a program, `trash.py TRASH JOURNAL`, which deletes while nobody waits for it. It is
 started without a path to any module of ours.
 """
 
@@ -23,7 +23,7 @@ def empty(root: Root) -> None:
     """Delete what is in the trash, by a process of its own that nobody waits for."""
     if not any(root.trash.iterdir()):
         return
-    program = [sys.executable, "-I", "-S", __file__, str(root.trash)]
+    program = [sys.executable, "-I", "-S", __file__, str(root.trash), str(root.journal)]
     with suppress(OSError):
         # By way of a shell, so that the child outlives us and is no zombie of a longer run.
         subprocess.run(
@@ -36,10 +36,14 @@ def empty(root: Root) -> None:
         )
 
 
-def empty_now(trash: str) -> None:
-    """Delete what is in the folder `trash`."""
+def empty_now(trash: str, journal: str) -> None:
+    """Delete what is in the folder `trash`, but for what has a note in `journal`.
+
+    That is under way: a replacement may still need it back.
+    """
     for name in os.listdir(trash):
-        delete(os.path.join(trash, name))
+        if not os.path.lexists(os.path.join(journal, name)):
+            delete(os.path.join(trash, name))
 
 
 def delete(path: str | Path) -> None:
@@ -72,4 +76,4 @@ def _let_write(folder: str | Path) -> None:
 
 
 if __name__ == "__main__":
-    empty_now(sys.argv[1])
+    empty_now(*sys.argv[1:])

@@ -76,7 +76,7 @@ def make(root: Root, version: str, source: Path) -> None:
 
 
 def empty_at_once(root: Root) -> None:
-    trash.empty_now(str(root.trash))
+    trash.empty_now(str(root.trash), str(root.journal))
 
 
 def no_sync(tree: Path) -> None:

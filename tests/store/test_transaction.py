@@ -24,7 +24,7 @@ from rocmenv.ops.report import Silent
 from rocmenv.ops.uninstall import uninstall
 from rocmenv.sources import local
 from rocmenv.sources.local import LocalPlan
-from rocmenv.store import registry, transaction
+from rocmenv.store import registry, transaction, trash
 from rocmenv.store.paths import Root
 from tests.builders import add, fake_prefix, process, root_with
 from tests.fetch.server import Site, serving
@@ -74,9 +74,9 @@ def test_a_step_may_fail_or_be_the_last(scenario: str, mode: str, first: int) ->
 
 
 def test_a_replacement_killed_between_its_two_renames_is_undone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    """Where two folders cannot change places in one step."""
+    """Where two folders cannot change places in one step, and another writer comes between."""
     root = root_with(tmp_path, "6.3.0")
     version = Version.parse("6.3.0")
     script = f"""
@@ -97,10 +97,41 @@ with transaction.staging(Root(Path({str(root.path)!r})), Version.parse("6.3.0"))
     done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, check=False)
     assert done.returncode == -9
     assert registry.versions(root) == []
+    # One that had tidied up before this happened.
+    trash.empty_now(str(root.trash), str(root.journal))
     assert tidy(process(root.path), root) == ["6.3.0"]
     item = registry.find(root, version)
     assert item.receipt.source == "local"
     assert item.receipt.files > 0, "the old install is back"
+    for folder in (root.staging, root.trash, root.journal):
+        assert os.listdir(folder) == []
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_replacement_that_cannot_be_taken_back_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, again: bool
+) -> None:
+    """The second rename fails, and so do one or two attempts to undo the first."""
+    root = root_with(tmp_path, "6.3.0")
+    before = registry.find(root, Version.parse("6.3.0"))
+    rename, failing = os.rename, [False, True, True, again]
+
+    def broken(one: Path, other: Path) -> None:
+        if failing and failing.pop(0):
+            raise OSError(errno.EIO, "Input/output error", str(one))
+        rename(one, other)
+
+    monkeypatch.setattr(transaction, "_exchange", lambda *_: False)
+    monkeypatch.setattr(os, "rename", broken)
+    with (
+        pytest.raises((StoreError, OSError, RocmenvError), match="Input/output error"),
+        transaction.staging(root, before.version) as stage,
+    ):
+        stage.commit(receipt(before.version))
+    assert failing == []
+    trash.empty_now(str(root.trash), str(root.journal))
+    assert tidy(process(root.path), root) == ["6.3.0"]
+    assert registry.find(root, before.version) == before
     for folder in (root.staging, root.trash, root.journal):
         assert os.listdir(folder) == []
 

@@ -33,6 +33,16 @@ def test_it_is_emptied_by_a_process_that_needs_no_module_of_ours(tmp_path: Path)
     assert os.listdir(root.versions) == ["6.3.0"]
 
 
+def test_what_has_a_note_stays(tmp_path: Path) -> None:
+    root = root_with(tmp_path, "6.3.0")
+    for name in ("6.2.0.abc", "6.2.0.def"):
+        fake_prefix(root.trash / name, "6.2.0")
+    (root.journal / "6.2.0.def").touch()
+    trash.empty_now(str(root.trash), str(root.journal))
+    assert os.listdir(root.trash) == ["6.2.0.def"]
+    assert (root.trash / "6.2.0.def/bin/hipcc").exists()
+
+
 @pytest.fixture(scope="module")
 def begin() -> Start:
     return start()
