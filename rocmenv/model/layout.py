@@ -72,11 +72,15 @@ class Layout:
             if name == "kind":
                 given[name] = Kind(item)
             elif name in known:
-                given[name] = _paths(item) if isinstance(item, list) else _path(item)
+                has_many = isinstance(known[name].default, tuple)
+                given[name] = _paths(item) if has_many else _path(item)
         return cls(**given)  # type: ignore[arg-type]  # each value was checked above
 
 
-def _paths(items: list[object]) -> tuple[str, ...]:
+def _paths(items: object) -> tuple[str, ...]:
+    if not isinstance(items, list):
+        msg = f"{items!r} is not a list of paths"
+        raise ValueError(msg)  # noqa: TRY004 - as above
     return tuple(_path(item) for item in items)
 
 

@@ -109,9 +109,9 @@ class Receipt:
                 items=tuple(Item(**item) for item in value["items"]),
                 size=int(value["size"]),
                 files=int(value["files"]),
-                notes=tuple(value["notes"]),
-                unrelocated=tuple(value["unrelocated"]),
-                host=tuple(value["host"]),
+                notes=_texts(value["notes"]),
+                unrelocated=_texts(value["unrelocated"]),
+                host=_texts(value["host"]),
             )
         except StoreError:
             raise
@@ -119,3 +119,10 @@ class Receipt:
             # Whatever is wrong with a file on disk is one thing to its reader: not a receipt.
             msg = f"{path} is not a receipt ({error.__class__.__name__}: {error})"
             raise StoreError(msg) from error
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        msg = f"{value!r} is not a list of texts"
+        raise ValueError(msg)
+    return tuple(value)

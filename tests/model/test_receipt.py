@@ -69,3 +69,31 @@ def test_a_layout_stays_below_its_prefix(place: str) -> None:
     value["layout"]["bins"] = [place]
     with pytest.raises(StoreError, match="below the prefix"):
         Receipt.parse(json.dumps(value), "r.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("bins", "bin"),
+        ("libs", "lib"),
+        ("cmake", None),
+        ("man", {"man": 1}),
+        ("bins", ["bin", 1]),
+        ("device_libs", ["a"]),
+        ("icd", None),
+    ],
+)
+def test_a_list_and_a_text_are_not_the_same(name: str, wrong: object) -> None:
+    value = json.loads(receipt(Layout(Kind.LEGACY)).render())
+    value["layout"][name] = wrong
+    with pytest.raises(StoreError, match="r.json is not a receipt"):
+        Receipt.parse(json.dumps(value), "r.json")
+
+
+@pytest.mark.parametrize("name", ["notes", "unrelocated", "host"])
+@pytest.mark.parametrize("wrong", ["text", None, [1]])
+def test_a_list_of_texts_is_one(name: str, wrong: object) -> None:
+    value = json.loads(receipt(Layout(Kind.LEGACY)).render())
+    value[name] = wrong
+    with pytest.raises(StoreError, match="is not a list of texts"):
+        Receipt.parse(json.dumps(value), "r.json")
