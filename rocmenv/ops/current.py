@@ -80,7 +80,7 @@ def _whole(root: Root, spec: Spec) -> Version | None:
     while (version := choose(spec, versions)) is not None:
         try:
             registry.find(root, version)
-        except StoreError:
+        except (StoreError, NotInstalledError):
             if spec.exact is not None:
                 raise
             versions.remove(version)

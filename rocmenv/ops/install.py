@@ -170,7 +170,8 @@ def already(process: Process, root: Root, wish: Wish) -> Installed | None:
     if root.journal.is_dir() and any(root.journal.iterdir()):
         tidy(process, root)
     try:
-        return registry.find(root, version)
+        registry.read_receipt(root, version)
     except StoreError as error:
         hint = error.hint or f"install it again: `rocmenv install --reinstall {version}`"
         raise StoreError(error.message, hint=hint) from error
+    return registry.find(root, version)

@@ -14,6 +14,7 @@ from rocmenv.ops import current
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.probe.prefix import Prefix, find_layout, look_at
 from rocmenv.store import registry, transaction, trash
+from rocmenv.store.paths import RECEIPT_FOLDER
 
 if TYPE_CHECKING:
     from rocmenv.process import Process
@@ -69,13 +70,18 @@ def linked(process: Process, root: Root, text: str) -> Version:
     if version is None:
         msg = "`system` is not linked"
         raise UsageError(msg)
-    receipt = Receipt.parse(
-        root.receipt(version).read_text(encoding="utf-8"), str(root.receipt(version))
-    )
-    if not receipt.is_link:
+    if not _is_link(root, version):
         msg = f"version {version} is an install, not a link"
         raise StoreError(msg, hint=f"run `rocmenv uninstall {version}`")
     return version
+
+
+def _is_link(root: Root, version: Version) -> bool:
+    try:
+        return registry.read_receipt(root, version).is_link
+    except StoreError:
+        # The folder of a link holds nothing else; where it does, files could be lost.
+        return os.listdir(root.version(version)) == [RECEIPT_FOLDER]
 
 
 def unlink(process: Process, root: Root, version: Version) -> None:

@@ -16,10 +16,10 @@ from rocmenv.store import pins, registry, transaction, trash
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rocmenv.model.selection import Selection
     from rocmenv.model.version import Version
     from rocmenv.process import Process
     from rocmenv.store.paths import Root
-    from rocmenv.store.registry import Installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +38,36 @@ class Reason:
         return StoreError(f"version {version} is {self.words}", hint=hint)
 
 
-def removable(process: Process, root: Root, text: str) -> Installed:
-    """The install that `text` names; links and the system's are refused."""
+def removable(process: Process, root: Root, text: str) -> Version:
+    """The install that `text` names; links and the system's are refused.
+
+    One whose receipt cannot be read goes by the name of its folder, when that is given in full.
+    """
     selection = current.asked(text)
     try:
-        version = current.version_for(process, root, selection)
+        version = named(process, root, selection)
     except NotInstalledError as error:
         hint = "`rocmenv versions` shows what there is"
         raise NotInstalledError(error.message, hint=hint) from error
     if version is None:
         msg = "the system's ROCm is not ours to remove"
         raise UsageError(msg, hint="name an installed version; `rocmenv versions` shows them")
-    item = registry.find(root, version)
-    if item.receipt.is_link:
-        msg = f"version {version} is linked to {item.prefix}, which stays"
+    try:
+        receipt = registry.read_receipt(root, version)
+    except StoreError:
+        return version
+    if receipt.is_link:
+        msg = f"version {version} is linked to {receipt.prefix}, which stays"
         raise StoreError(msg, hint=f"run `rocmenv unlink {version}`")
-    return item
+    return version
+
+
+def named(process: Process, root: Root, selection: Selection) -> Version | None:
+    """The version that a selection means, also a broken one that it names in full."""
+    try:
+        return current.version_for(process, root, selection)
+    except StoreError:
+        return current.version_for(process, root, selection, registry.versions(root))
 
 
 def reasons_to_keep(process: Process, root: Root, version: Version) -> list[Reason]:
@@ -87,16 +101,19 @@ def _files_that_ask(process: Process, root: Root, version: Version) -> Iterator[
             yield Reason(f"the default in {root.default}", "run `rocmenv global VERSION`")
 
 
-def uninstall(process: Process, root: Root, item: Installed) -> None:
-    """Remove an install: gone at once, its files deleted in the background."""
+def uninstall(process: Process, root: Root, version: Version) -> None:
+    """Remove an install that `removable` has found: gone at once, its files in the background.
+
+    Raises `NotInstalledError` when it has gone meanwhile.
+    """
     tidy(process, root)
-    with transaction.removal(root, item.version):
+    with transaction.removal(root, version):
         rehash(process, root)
     trash.empty(root)
 
 
 def _means(process: Process, root: Root, text: str, version: Version) -> bool:
     try:
-        return current.version_for(process, root, current.asked(text)) == version
+        return named(process, root, current.asked(text)) == version
     except RocmenvError:
         return False

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import InvalidVersionError, StoreError, visible
+from rocmenv.errors import InvalidVersionError, NotInstalledError, StoreError, visible
 from rocmenv.model.version import Version
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rocmenv.errors import RocmenvError
     from rocmenv.model.receipt import Receipt
     from rocmenv.store.paths import Root
 
@@ -52,9 +56,11 @@ def load(root: Root) -> Listing:
         try:
             version = Version.parse(name)
             if str(version) != name:
-                msg = f"the folder of {version} is called {version}"
+                msg = f"the folder of {version} is called `{version}`, not `{name}`"
                 raise StoreError(msg)
             found.append(find(root, version))
+        except NotInstalledError:
+            continue  # removed since we looked
         except (InvalidVersionError, StoreError) as error:
             broken.append(Broken(path, error.message))
     found.sort(key=lambda item: item.version)
@@ -78,15 +84,29 @@ def find(root: Root, version: Version) -> Installed:
     """One installed version; `StoreError` when it is not whole.
 
     The receipt must be about this version, and a link's prefix must still be there.
+    `NotInstalledError` when there is not even its folder.
     """
+    try:
+        receipt = read_receipt(root, version)
+    except StoreError as error:
+        hint = error.hint or f"remove it: `rocmenv uninstall {version}`"
+        raise StoreError(error.message, hint=hint) from error
+    prefix = str(root.version(version)) if receipt.prefix is None else str(receipt.prefix)
+    if not os.path.isdir(prefix):
+        msg = f"{prefix}, which {version} is linked to, is gone"
+        raise StoreError(msg, hint=f"run `rocmenv unlink {version}`")
+    return Installed(receipt, prefix)
+
+
+def read_receipt(root: Root, version: Version) -> Receipt:
+    """The receipt of a version, whether its prefix is there or not; raises as `find` does."""
     from rocmenv.model.receipt import Receipt  # noqa: PLC0415 - listing names needs none
 
     path = root.receipt(version)
     try:
         text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
-        msg = f"{root.version(version)} has no receipt, so it is not an install"
-        raise StoreError(msg, hint=f"remove it: `rm -r {root.version(version)}`") from None
+        raise _without_receipt(root.version(version), version) from None
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{path} cannot be read ({error})"
         raise StoreError(msg) from error
@@ -94,14 +114,23 @@ def find(root: Root, version: Version) -> Installed:
     if receipt.version != version:
         msg = f"{path} is the receipt of {receipt.version}"
         raise StoreError(msg)
-    prefix = str(root.version(version)) if receipt.prefix is None else str(receipt.prefix)
-    if not os.path.isabs(prefix):
-        msg = f"{path} links to {visible(prefix)}, which is not an absolute path"
+    if receipt.prefix is not None and not os.path.isabs(str(receipt.prefix)):
+        msg = f"{path} links to {visible(str(receipt.prefix))}, which is not an absolute path"
         raise StoreError(msg)
-    if not os.path.isdir(prefix):
-        msg = f"{prefix}, which {version} is linked to, is gone"
-        raise StoreError(msg, hint=f"run `rocmenv unlink {version}`")
-    return Installed(receipt, prefix)
+    return receipt
+
+
+def gone(version: Version) -> NotInstalledError:
+    """The refusal for a version that was there a moment ago."""
+    msg = f"version {version} is not installed any more"
+    return NotInstalledError(msg, hint="`rocmenv versions` shows what there is")
+
+
+def _without_receipt(folder: Path, version: Version) -> RocmenvError:
+    if not os.path.lexists(folder):
+        return gone(version)
+    msg = f"{folder} has no receipt, so it is not an install"
+    return StoreError(msg, hint=f"remove it: `rm -r {shlex.quote(str(folder))}`")
 
 
 def _names(root: Root) -> list[str]:

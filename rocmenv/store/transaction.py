@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import LockedError, StoreError
-from rocmenv.store import trash
+from rocmenv.store import registry, trash
 from rocmenv.store.lock import WRITERS, locked, not_writable
 from rocmenv.store.paths import RECEIPT, RECEIPT_FOLDER
 
@@ -132,13 +132,16 @@ def removal(root: Root, version: Version) -> Iterator[None]:
     """Take a version out of `versions/` by one rename; the block makes the shims fit.
 
     The files are in the trash afterwards (`trash.empty`). A block that ends early leaves
-    its note, and the next writer does it again.
+    its note, and the next writer does it again. Raises `NotInstalledError` when another
+    process was faster.
     """
     with locked(root, str(version), f"uninstall {version}", wait=0):
         name = f"{version}.{uuid.uuid4().hex[:12]}"
         note = root.journal / name
         target = root.version(version)
         with locked(root, WRITERS, f"uninstall {version}"):
+            if not os.path.lexists(target):
+                raise registry.gone(version)
             try:
                 note.touch()
                 os.rename(target, root.trash / name)

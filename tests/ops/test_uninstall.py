@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from rocmenv.errors import NotInstalledError
 from rocmenv.model.selection import PIN_NAME
-from rocmenv.store.paths import Root
-from tests.builders import root_with
+from rocmenv.model.version import Version
+from rocmenv.ops import uninstall as ops
+from rocmenv.store import registry
+from rocmenv.store.paths import RECEIPT, Root
+from tests.builders import fake_prefix, process, root_with
 from tests.cli.runner import Runner
 
 
@@ -50,3 +55,83 @@ def test_a_default_that_cannot_be_read_does_not_give_the_pinned_away(
     assert "is pinned by" in rocmenv("uninstall", "6.3.0").refused()
     rocmenv("uninstall", "6.4.1").fine()
     assert os.listdir(root.versions) == ["6.3.0"]
+
+
+# Somebody else was faster.
+
+
+def test_what_has_gone_at_the_question_is_not_called_a_root_without_rights(
+    rocmenv: Runner, root: Root
+) -> None:
+    version = ops.removable(process(root.path), root, "6.3.0")
+    rocmenv("uninstall", "6.3.0").fine()
+    with pytest.raises(NotInstalledError) as caught:
+        ops.uninstall(process(root.path), root, version)
+    assert caught.value.message == "version 6.3.0 is not installed any more"
+    assert os.listdir(root.journal) == []
+    assert os.listdir(root.versions) == ["6.4.1"]
+
+
+def test_what_goes_while_it_is_read_is_not_called_broken(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: [*names(path), "6.9.0"])
+    assert registry.load(root).broken == ()
+    monkeypatch.undo()
+    with pytest.raises(NotInstalledError, match="6.9.0 is not installed any more"):
+        registry.find(root, Version.parse("6.9.0"))
+
+
+@pytest.mark.parametrize("spec", ["latest", "6.4.1"])
+def test_what_goes_while_it_is_chosen_is_passed_over_or_not_there(
+    root: Root, monkeypatch: pytest.MonkeyPatch, spec: str
+) -> None:
+    isfile, there = os.path.isfile, str(root.receipt(Version.parse("6.4.1")))
+
+    def last(path: str) -> bool:
+        found = isfile(path)
+        if str(path) == there:
+            shutil.rmtree(root.versions / "6.4.1", ignore_errors=True)
+        return found
+
+    monkeypatch.setattr(os.path, "isfile", last)
+    if spec == "latest":
+        assert str(ops.removable(process(root.path), root, spec)) == "6.3.0"
+    else:
+        with pytest.raises(NotInstalledError):
+            ops.removable(process(root.path), root, spec)
+
+
+# Receipts that cannot be read.
+
+DAMAGE = [b"\xff\xfe", b"{", b"", b'{"schema": 99}']
+
+
+@pytest.mark.parametrize("content", DAMAGE)
+def test_an_install_without_a_readable_receipt_goes_by_its_full_name(
+    rocmenv: Runner, root: Root, content: bytes
+) -> None:
+    (root.versions / "6.4.1" / RECEIPT).write_bytes(content)
+    result = rocmenv("prefix", "6.4.1")
+    assert str(root.versions / "6.4.1") in result.refused()
+    assert result.hint in ("remove it: `rocmenv uninstall 6.4.1`", "update rocmenv")
+    assert "no installed version fits `6.4`" in rocmenv("uninstall", "6.4").refused()
+    assert "is an install, not a link" in rocmenv("unlink", "6.4.1").refused()
+    root.default.write_text("6.4.1\n")
+    assert "is the default in" in rocmenv("uninstall", "6.4.1").refused()
+    assert rocmenv("uninstall", "--yes", "6.4.1").err == "rocmenv: removed 6.4.1\n"
+    assert os.listdir(root.versions) == ["6.3.0"]
+
+
+@pytest.mark.parametrize("content", DAMAGE)
+@pytest.mark.parametrize("command", ["unlink", "uninstall"])
+def test_a_link_without_a_readable_receipt_is_forgotten(
+    rocmenv: Runner, root: Root, tmp_path: Path, content: bytes, command: str
+) -> None:
+    site = fake_prefix(tmp_path / "site", "7.0.0")
+    rocmenv("link", str(site)).fine()
+    (root.versions / "7.0.0" / RECEIPT).write_bytes(content)
+    rocmenv(command, "7.0.0").fine()
+    assert sorted(os.listdir(root.versions)) == ["6.3.0", "6.4.1"]
+    assert (site / "bin/hipcc").exists()

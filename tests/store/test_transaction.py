@@ -228,7 +228,7 @@ def test_a_removal_that_fails_changes_nothing(
 
     monkeypatch.setattr(os, "rename", broken)
     with pytest.raises(RocmenvError, match=r"versions/6.3.0 cannot be written \(Permission"):
-        uninstall(process(root.path), root, item)
+        uninstall(process(root.path), root, item.version)
     assert os.listdir(root.journal) == []
     assert registry.find(root, item.version) == item
 

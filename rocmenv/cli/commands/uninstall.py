@@ -18,6 +18,6 @@ from rocmenv.ops.uninstall import removable, uninstall
 def command(ctx: Context, version: str, *, yes: bool) -> None:
     """Remove VERSION from the root."""
     item = removable(ctx.process, ctx.root, version)
-    may_go(ctx, item.version, "uninstall", yes=yes)
+    may_go(ctx, item, "uninstall", yes=yes)
     uninstall(ctx.process, ctx.root, item)
-    tell(f"rocmenv: removed {item.version}")
+    tell(f"rocmenv: removed {item}")
