@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import shlex
 import shutil
 import uuid
 from contextlib import contextmanager, suppress
@@ -81,6 +82,7 @@ class Stage:
 
     def _put_in_place(self, target: Path) -> None:
         old = self.root.trash / self.folder.name
+        _let_move(target)
         if not os.path.lexists(target):
             os.rename(self.tree, target)
         elif _exchange(self.tree, target):
@@ -108,6 +110,7 @@ def staging(root: Root, version: Version) -> Iterator[Stage]:
         stage = Stage(root, version, root.staging / name)
         note = root.journal / name
         ended = False
+        _must_be_ours(root.version(version))  # a replacement removes it
         try:
             # The note first: a folder in `staging/` without one is nobody's.
             note.touch()
@@ -133,7 +136,7 @@ def removal(root: Root, version: Version) -> Iterator[None]:
 
     The files are in the trash afterwards (`trash.empty`). A block that ends early leaves
     its note, and the next writer does it again. Raises `NotInstalledError` when another
-    process was faster.
+    process was faster, and `StoreError` when a part is somebody else's to remove.
     """
     with locked(root, str(version), f"uninstall {version}", wait=0):
         name = f"{version}.{uuid.uuid4().hex[:12]}"
@@ -142,8 +145,10 @@ def removal(root: Root, version: Version) -> Iterator[None]:
         with locked(root, WRITERS, f"uninstall {version}"):
             if not os.path.lexists(target):
                 raise registry.gone(version)
+            _must_be_ours(target)
             try:
                 note.touch()
+                _let_move(target)
                 os.rename(target, root.trash / name)
             except OSError as error:
                 note.unlink(missing_ok=True)
@@ -188,6 +193,23 @@ def _put_back(root: Root, version: str, name: str) -> bool:
             os.rename(root.trash / name, root.versions / version)
             return True
     return False
+
+
+def _must_be_ours(target: Path) -> None:
+    """`StoreError` when the folder `target`, if it is there, has parts that we cannot delete."""
+    if target.is_symlink() or not target.is_dir():
+        return
+    foreign = trash.first_foreign(str(target))
+    if foreign is not None:
+        msg = f"{target} cannot be removed: what is in {foreign} is another user's"
+        raise StoreError(msg, hint=f"see whose it is: `ls -ld {shlex.quote(foreign)}`")
+
+
+def _let_move(folder: Path) -> None:
+    """A folder that changes its place is written to, so one that is read-only would stay."""
+    if folder.is_dir() and not folder.is_symlink() and not os.access(folder, os.W_OK):
+        with suppress(OSError):
+            folder.chmod(folder.stat().st_mode & 0o777 | 0o700)
 
 
 def _refusal(root: Root, error: OSError) -> RocmenvError | None:

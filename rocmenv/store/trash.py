@@ -61,6 +61,19 @@ def delete(path: str | Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def first_foreign(path: str) -> str | None:
+    """The first folder of the tree at `path` from which `delete` could not delete, else None.
+
+    One that is not writable and, being another user's, cannot be made so.
+    """
+    if os.geteuid() == 0:
+        return None
+    for folder, _, _ in os.walk(path):
+        if not os.access(folder, os.W_OK | os.X_OK) and os.stat(folder).st_uid != os.geteuid():
+            return folder
+    return None
+
+
 def _open_up(path: str | Path) -> None:
     """Give the owner all rights to every folder of a tree: files go by their folder's."""
     _let_write(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from rocmenv.model.version import Version
 from rocmenv.ops import uninstall as ops
 from rocmenv.store import registry
 from rocmenv.store.paths import RECEIPT, Root
-from tests.builders import fake_prefix, process, root_with
-from tests.cli.runner import Runner
+from tests.builders import clean_environ, fake_prefix, process, root_with
+from tests.cli.runner import NOBODY, Result, Runner, run_command
+from tests.store.nobody import IS_ROOT, Start, give_away, start
+from tests.store.test_trash import empty_soon
 
 
 @pytest.fixture
@@ -135,3 +138,56 @@ def test_a_link_without_a_readable_receipt_is_forgotten(
     rocmenv(command, "7.0.0").fine()
     assert sorted(os.listdir(root.versions)) == ["6.3.0", "6.4.1"]
     assert (site / "bin/hipcc").exists()
+
+
+# Rights.
+
+
+@pytest.fixture(scope="module")
+def begin() -> Start:
+    return start()
+
+
+def as_user(begin: Start, root: Root, *words: str) -> Result:
+    """Run rocmenv as a user for whom rights count, whose root this is."""
+    environ = clean_environ(root, **begin.environ)
+    return run_command([*begin.before, *begin.words, *words], environ, "/")
+
+
+def test_a_version_that_is_read_only_goes_all_the_same(
+    root: Root, tmp_path: Path, begin: Start
+) -> None:
+    subprocess.run(["chmod", "-R", "a-w", str(root.versions / "6.3.0")], check=True)
+    give_away(tmp_path)
+    assert as_user(begin, root, "uninstall", "6.3.0").err == "rocmenv: removed 6.3.0\n"
+    assert os.listdir(root.versions) == ["6.4.1"]
+    assert empty_soon(root.trash)
+
+
+def test_a_version_that_is_read_only_is_replaced(root: Root, tmp_path: Path, begin: Start) -> None:
+    subprocess.run(["chmod", "-R", "a-w", str(root.versions / "6.3.0")], check=True)
+    source = fake_prefix(tmp_path / "new", "6.3.0", ("new-tool",))
+    give_away(tmp_path)
+    as_user(begin, root, "install", "-q", "6.3.0", "--reinstall", "--from", str(source)).fine()
+    assert os.listdir(root.versions / "6.3.0/bin") == ["new-tool"]
+    assert empty_soon(root.trash)
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root may give files away")
+@pytest.mark.parametrize(
+    "words", [["uninstall", "6.3.0"], ["install", "6.3.0", "--reinstall", "--from", "source-6.3.0"]]
+)
+def test_what_another_user_has_put_into_it_stays_and_is_said(
+    root: Root, tmp_path: Path, begin: Start, words: list[str]
+) -> None:
+    give_away(tmp_path)
+    place = root.versions / "6.3.0/share/his"
+    place.mkdir(parents=True)
+    os.chown(place.parent, NOBODY, NOBODY)
+    (place / "file").touch()
+    result = as_user(begin, root, *words[:-1], words[-1].replace("source", f"{tmp_path}/source"))
+    message = f"{root.versions}/6.3.0 cannot be removed: what is in {place} is another user's"
+    assert result.refused() == message
+    assert result.hint == f"see whose it is: `ls -ld {place}`"
+    assert sorted(os.listdir(root.versions)) == ["6.3.0", "6.4.1"]
+    assert os.listdir(root.trash) == os.listdir(root.journal) == os.listdir(root.staging) == []
