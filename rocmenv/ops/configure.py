@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from rocmenv.errors import ConfigError, visible
@@ -56,9 +57,7 @@ def _change(process: Process, root: Root, key: str, value: object) -> None:
             document = tomlkit.parse(text)
         except (OSError, ValueError, TOMLKitError) as error:
             msg = f"{root.config} is not TOML ({error})"
-            raise ConfigError(
-                msg, hint=f"mend or remove it: `${{EDITOR:-vi}} {root.config}`"
-            ) from error
+            raise ConfigError(msg, hint=f"mend or remove it: {_edit(root)}") from error
         *tables, name = key.split(".")
         table: Any = document
         for part in tables:
@@ -67,7 +66,7 @@ def _change(process: Process, root: Root, key: str, value: object) -> None:
             table = table.get(part, {})
             if not isinstance(table, dict):
                 msg = f"`{part}` in {root.config} should be a table"
-                raise ConfigError(msg, hint=f"mend it: `${{EDITOR:-vi}} {root.config}`")
+                raise ConfigError(msg, hint=f"mend it: {_edit(root)}")
         if value is None:
             table.pop(name, None)
         else:
@@ -75,3 +74,7 @@ def _change(process: Process, root: Root, key: str, value: object) -> None:
         if tomlkit.dumps(document) != text:
             replace_file(root.config, tomlkit.dumps(document).encode())
     rehash(process, root)
+
+
+def _edit(root: Root) -> str:
+    return f"`${{EDITOR:-vi}} {shlex.quote(str(root.config))}`"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 from datetime import datetime, timezone
+from itertools import count
 from typing import TYPE_CHECKING
 
 from rocmenv import __version__
@@ -12,7 +14,7 @@ from rocmenv.model.receipt import Receipt
 from rocmenv.model.version import Version
 from rocmenv.ops import current
 from rocmenv.ops.rehash import rehash, tidy
-from rocmenv.probe.prefix import Prefix, find_layout, look_at
+from rocmenv.probe.prefix import Prefix, find_layout, find_version, look_at
 from rocmenv.store import registry, transaction, trash
 from rocmenv.store.paths import RECEIPT_FOLDER
 
@@ -31,17 +33,14 @@ def link(process: Process, root: Root, folder: str, name: str | None) -> Install
     if ":" in path or path.startswith(str(root.versions) + "/"):
         msg = f"{visible(path, 200)} cannot be linked"
         raise StoreError(msg, hint="name the prefix of a ROCm outside the root")
-    found = Prefix(path, Version.parse_release(name), find_layout(path)) if name else look_at(path)
-    if name:
-        _must_be_prefix(path)
+    found = _named(path, Version.parse_release(name)) if name else look_at(path)
     tidy(process, root)
     with transaction.staging(root, found.version) as stage:
         if root.receipt(found.version).is_file():
             there = registry.find(root, found.version).prefix
             msg = f"version {found.version} is already there: {there}"
-            raise StoreError(
-                msg, hint=f"give it another name: `rocmenv link {folder} {found.version}+site`"
-            )
+            command = f"rocmenv link {shlex.quote(path)} {_free_name(root, found.version)}"
+            raise StoreError(msg, hint=f"give it another name: `{command}`")
         stage.commit(
             Receipt(
                 version=found.version,
@@ -92,7 +91,21 @@ def unlink(process: Process, root: Root, version: Version) -> None:
     trash.empty(root)
 
 
-def _must_be_prefix(path: str) -> None:
+def _named(path: str, version: Version) -> Prefix:
+    """The ROCm at `path` under a name of one's own, which must be of the same release."""
     if not os.path.isdir(os.path.join(path, "bin")):
         msg = f"{visible(path, 200)} is not the prefix of a ROCm: it has no bin"
         raise StoreError(msg, hint="name the folder that holds `bin` and `lib`")
+    said = find_version(path)
+    if said is not None and said.release != version.release:
+        msg = f"{visible(path, 200)} says it is {said}, not {version}"
+        hint = f"link it as what it is: `rocmenv link {shlex.quote(path)} {said}`"
+        raise StoreError(msg, hint=hint)
+    return Prefix(path, version, find_layout(path))
+
+
+def _free_name(root: Root, version: Version) -> str:
+    """A name of the same release that nothing has yet: `6.3.0+site`, `6.3.0+site2` ..."""
+    plain = str(version).partition("+")[0]
+    names = (f"{plain}+site{number if number > 1 else ''}" for number in count(1))
+    return next(name for name in names if not os.path.lexists(root.versions / name))

@@ -121,9 +121,21 @@ def _checked(root: Root) -> Root:
         raise RootError(f"{msg} ({root.origin})", hint="set ROCM_ROOT to another folder")
     if (root.path / ".info" / "version").is_file() or (root.path / "bin" / "hipcc").exists():
         msg = f"{visible(text)} is a ROCm install, not a root of rocmenv ({root.origin})"
-        hint = f"unset {root.origin}, or register it: `rocmenv link {text}` with another root"
-        raise RootError(msg, hint=hint)
+        raise RootError(msg, hint=f"{_way_out(root.origin)}, then `rocmenv link {_quoted(text)}`")
     if root.path.exists() and not root.path.is_dir():
         msg = f"{visible(text)} is not a folder ({root.origin})"
         raise RootError(msg, hint="set ROCM_ROOT to another folder")
     return root
+
+
+def _way_out(origin: str) -> str:
+    """What to do to have another root than the one that `origin` names."""
+    if origin in (*VARIABLES, FROM_SHIM):
+        return f"`unset {origin}`"
+    return "leave `--root` out" if origin == "--root" else "`export ROCM_ROOT=$HOME/rocm`"
+
+
+def _quoted(text: str) -> str:
+    import shlex  # noqa: PLC0415 - only for messages
+
+    return shlex.quote(text)

@@ -42,3 +42,11 @@ def test_a_folder_in_place_of_the_file_is_called_one(
     assert result.refused() == f"{place} is a folder"
     assert result.hint == f"move it away: `mv {place} {place}.old`"
     assert os.listdir(place) == []
+
+
+def test_the_editor_gets_the_whole_path(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    root = root_with(tmp_path / "a b")
+    for text in ("jobs = ", "legacy = 1"):
+        root.config.write_text(text)
+        hint = Runner(capfd, root, tmp_path)("config", "set", "legacy.mirror", "http://m").hint
+        assert hint.endswith(f"`${{EDITOR:-vi}} '{root.config}'`")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -97,12 +98,36 @@ def test_what_is_no_rocm_is_refused(rocmenv: Runner, root: Root, tmp_path: Path)
 
 
 def test_a_version_that_is_there_is_not_replaced(rocmenv: Runner, root: Root, site: Path) -> None:
+    (site / ".info/version").write_text("6.3.0-39\n")
     result = rocmenv("link", str(site), "6.3.0")
     assert result.refused() == f"version 6.3.0 is already there: {root.versions}/6.3.0"
     assert result.hint == f"give it another name: `rocmenv link {site} 6.3.0+site`"
     assert rocmenv("unlink", "6.3.0").refused() == "version 6.3.0 is an install, not a link"
     assert rocmenv("unlink", "system").refused(2) == "`system` is not linked"
     rocmenv("unlink", "6.9").refused()
+
+
+def test_the_name_that_is_proposed_is_free(rocmenv: Runner, tmp_path: Path) -> None:
+    fake_prefix(tmp_path / "my site", "6.3.0")
+    words: list[str] = ["link", "my site"]
+    names = []
+    for _ in range(3):
+        command = rocmenv(*words).hint.split("`")[1]
+        program, *words = shlex.split(command)
+        assert program == "rocmenv"
+        rocmenv(*words).fine()
+        names.append(words[-1])
+    assert names == ["6.3.0+site", "6.3.0+site2", "6.3.0+site3"]
+
+
+def test_a_rocm_is_not_linked_as_another_release(rocmenv: Runner, site: Path) -> None:
+    site = site.rename(site.parent / "my rocm")
+    result = rocmenv("link", str(site), "8.0.0")
+    assert result.refused() == f"`{site}` says it is 6.2.4, not 8.0.0"
+    words = shlex.split(result.hint.split("`")[1])
+    assert words == ["rocmenv", "link", str(site), "6.2.4"]
+    rocmenv(*words[1:]).fine()
+    assert "6.2.4+mine is" in rocmenv("link", str(site), "6.2.4+mine").err
 
 
 def test_a_link_whose_prefix_is_gone(rocmenv: Runner, site: Path) -> None:

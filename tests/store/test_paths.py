@@ -72,9 +72,19 @@ def test_a_rocm_is_no_root(tmp_path: Path) -> None:
     assert str(caught.value).endswith("(ROCM_ROOT)")
     assert "unset ROCM_ROOT" in str(caught.value.hint)
     assert "`rocmenv link " in str(caught.value.hint)
+    assert str(caught.value.hint).startswith("`unset ROCM_ROOT`")
     (prefix / ".info/version").unlink()
     with pytest.raises(RootError, match="is a ROCm install"):
         found(str(prefix))
+
+
+def test_the_way_out_of_a_rocm_can_be_typed(tmp_path: Path) -> None:
+    prefix = fake_prefix(tmp_path / "my data/rocmenv", "6.3.0")
+    root = Root(tmp_path / "root")
+    hint = run(root, "--root", str(prefix), "root").hint
+    assert hint == f"leave `--root` out, then `rocmenv link '{prefix}'`"
+    hint = run(root, "root", ROCM_ROOT="", XDG_DATA_HOME=str(prefix.parent)).hint
+    assert hint == f"`export ROCM_ROOT=$HOME/rocm`, then `rocmenv link '{prefix}'`"
 
 
 @pytest.mark.parametrize("text", ["/a:b", "/a\nb"])

@@ -55,8 +55,11 @@ def test_a_bad_file_is_an_error_and_not_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PinError, match=r"cannot be read \(Is a directory\)"):
-        pins.read(str(tmp_path))
+    place = tmp_path / "a b"
+    place.mkdir()
+    with pytest.raises(PinError, match=r"cannot be read \(Is a directory\)") as caught:
+        pins.read(str(place))
+    assert caught.value.hint == f"check its rights: `ls -l '{place}'`"
 
 
 def test_writing_is_one_step_and_leaves_nothing_beside(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +56,7 @@ BROKEN: dict[str, tuple[str, Callable[[Root, Path], object], str]] = {
     "dangling": ("7.0.0", lambda _, path: path.symlink_to("nowhere"), "has no receipt"),
     "circle": ("7.0.0", lambda _, path: path.symlink_to("7.0.0"), "cannot be read"),
     "no version": ("backup of 6.3.0", lambda _, path: path.mkdir(), "is not a version"),
-    "other name": ("07.0.0", change(version="7.0.0"), "is called"),
+    "other name": ("07.0.0", change(version="7.0.0"), "of 7.0.0 is called `7.0.0`, not `07.0.0`"),
     "dead link": ("7.0.0", change(prefix="/nowhere/rocm"), "which 7.0.0 is linked to, is gone"),
     "relative link": ("7.0.0", change(prefix="opt"), "not an absolute path"),
     "odd link": ("7.0.0", change(prefix=1), "not an absolute path"),
@@ -120,6 +121,15 @@ def test_a_broken_version_that_is_named_says_what_is_wrong(tmp_path: Path) -> No
         result = run(root, "+7.0.0", *words)
         assert "versions/7.0.0/.rocmenv/receipt.json is not a receipt" in result.message
         assert result.status == 1
+
+
+def test_a_folder_that_is_no_install_is_removed_by_the_command_of_its_hint(tmp_path: Path) -> None:
+    root = root_with(tmp_path / "a b")
+    (root.versions / "7.0.0").mkdir(parents=True)
+    with pytest.raises(StoreError) as caught:
+        registry.find(root, Version.parse("7.0.0"))
+    words = shlex.split(str(caught.value.hint).split("`")[1])
+    assert words == ["rm", "-r", str(root.versions / "7.0.0")]
 
 
 def test_a_folder_without_a_version_is_not_read_as_installed(tmp_path: Path) -> None:
