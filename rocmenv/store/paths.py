@@ -108,8 +108,9 @@ def find_root(process: Process, option: str | None = None) -> Root:
 def _default(process: Process) -> Path:
     import platformdirs  # noqa: PLC0415 - a third of a command's start-up; most set a variable
 
-    _ = process
-    return platformdirs.user_data_path("rocmenv", appauthor=False)
+    path = platformdirs.user_data_path("rocmenv", appauthor=False)
+    # By the XDG rules a relative XDG_DATA_HOME does not count; platformdirs 4.0 takes it.
+    return path if path.is_absolute() else process.home / ".local/share/rocmenv"
 
 
 def _checked(root: Root) -> Root:

@@ -53,6 +53,21 @@ def test_the_default_in_a_real_process(tmp_path: Path, more: dict[str, str]) -> 
     assert os.listdir(tmp_path) == []
 
 
+def test_a_default_that_would_follow_the_folder_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As platformdirs 4.0 answers for a relative XDG_DATA_HOME."""
+    monkeypatch.setattr(platformdirs, "user_data_path", lambda *_, **__: Path("rel/rocmenv"))
+    assert found() == Root(Path("/nonexistent/.local/share/rocmenv"))
+
+
+def test_a_relative_data_folder_is_passed_over(tmp_path: Path) -> None:
+    root = Root(tmp_path / "root")
+    for cwd in ("/", "/usr"):
+        out = run(root, "root", cwd=cwd, ROCM_ROOT="", XDG_DATA_HOME="rel").fine()
+        assert out == f"{tmp_path}/.local/share/rocmenv\n"
+
+
 def test_a_relative_root_counts_from_the_current_folder() -> None:
     assert found(ROCM_ROOT="a/../b", cwd="/x/y").path == Path("/x/y/b")
     assert found("../b", cwd="/x/y").path == Path("/x/b")
