@@ -9,7 +9,7 @@ from rocmenv.errors import ConfigError, visible
 from rocmenv.model.version import Spec
 from rocmenv.ops.rehash import rehash
 from rocmenv.settings import ALIASES, known_setting, parse_value
-from rocmenv.store.lock import WRITERS, locked, ready_to_write
+from rocmenv.store.lock import WRITERS, locked
 from rocmenv.store.pins import replace_file
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ def _change(process: Process, root: Root, key: str, value: object) -> None:
     import tomlkit  # noqa: PLC0415 - the writer, for this command alone
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415 - writers alone need it
 
-    ready_to_write(root)
     with locked(root, WRITERS, "config"):
         try:
             text = root.config.read_text(encoding="utf-8") if root.config.is_file() else ""

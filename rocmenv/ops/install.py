@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import threading
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
@@ -154,9 +153,9 @@ def _warn_of_blanks(root: Root, report: Reporter) -> None:
         )
 
 
-def downloads_for(root: Root, *, offline: bool, cancel: threading.Event | None = None) -> Downloads:
+def downloads_for(root: Root, *, offline: bool) -> Downloads:
     """The downloads of a root."""
-    return Downloads(root.cache, offline=offline, cancel=cancel)
+    return Downloads(root.cache, offline=offline)
 
 
 def already(process: Process, root: Root, wish: Wish) -> Installed | None:

@@ -25,25 +25,3 @@ class Reporter(Protocol):
 
     def finish(self) -> None:
         """Progress ends, reached or not."""
-
-
-class Silent:
-    """A reporter that drops everything."""
-
-    def step(self, text: str) -> None:
-        """Drop it."""
-
-    def note(self, text: str) -> None:
-        """Drop it."""
-
-    def warn(self, text: str) -> None:
-        """Drop it."""
-
-    def start(self, text: str, total: int) -> None:
-        """Drop it."""
-
-    def advance(self, count: int) -> None:
-        """Drop it."""
-
-    def finish(self) -> None:
-        """Drop it."""

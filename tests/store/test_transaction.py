@@ -20,13 +20,12 @@ from rocmenv.model.receipt import Receipt
 from rocmenv.model.version import Version
 from rocmenv.ops.install import Options, install
 from rocmenv.ops.rehash import tidy
-from rocmenv.ops.report import Silent
 from rocmenv.ops.uninstall import uninstall
 from rocmenv.sources import local
 from rocmenv.sources.local import LocalPlan
 from rocmenv.store import registry, transaction, trash
 from rocmenv.store.paths import Root
-from tests.builders import add, fake_prefix, process, root_with
+from tests.builders import Silent, add, fake_prefix, process, root_with
 from tests.fetch.server import Site, serving
 
 REPOSITORY = Path(__file__).parent.parent.parent
