@@ -85,18 +85,30 @@ def install(
 
 
 def check_space(root: Root, plan: Plan) -> None:
-    """`SpaceError` when the root's file system has less room than the plan says it takes."""
-    needed = (plan.download or 0) + (plan.installed or 0)
-    place = root.path
-    while not place.exists():
-        place = place.parent
-    free = shutil.disk_usage(place).free
-    if needed > free:
-        msg = (
-            f"{plan.version} needs {needed / 1e9:.1f} GB (packages and installed files), and the "
-            f"file system of {root.path} has {free / 1e9:.1f} GB free"
-        )
-        raise SpaceError(msg, hint="make room, or name a root elsewhere: `export ROCM_ROOT=DIR`")
+    """`SpaceError` when a file system has less room than what the plan puts on it.
+
+    The cache may be on another one than the installs, by a link or a mount.
+    """
+    wanted: dict[int, list[tuple[str, int, Path]]] = {}
+    for what, size, place in (
+        ("packages", plan.download, root.cache),
+        ("installed files", plan.installed, root.staging),
+    ):
+        there = place
+        while not there.exists():
+            there = there.parent
+        wanted.setdefault(there.stat().st_dev, []).append((what, size or 0, there))
+    for parts in wanted.values():
+        needed, place = sum(size for _, size, _ in parts), parts[-1][2]
+        free = shutil.disk_usage(place).free
+        if needed > free:
+            what = " and ".join(what for what, _, _ in parts)
+            msg = (
+                f"{plan.version} needs {needed / 1e9:.1f} GB ({what}), and the file system of "
+                f"{place} has {free / 1e9:.1f} GB free"
+            )
+            hint = "make room, or name a root elsewhere: `export ROCM_ROOT=DIR`"
+            raise SpaceError(msg, hint=hint)
 
 
 def _build(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.layout import Kind, Layout
 from rocmenv.model.receipt import Receipt
 from rocmenv.model.version import Version
-from rocmenv.ops.install import Options, install
+from rocmenv.ops.install import Options, check_space, install
 from rocmenv.ops.rehash import tidy
 from rocmenv.ops.uninstall import uninstall
 from rocmenv.sources import local
@@ -261,6 +263,49 @@ def test_space_is_checked_before_anything_is_made(
     assert os.listdir(root.versions) == os.listdir(root.staging) == []
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=200_000))
     install(process(root.path), root, plan, Downloads(root.cache), Options(jobs=1), Silent())
+
+
+@dataclass(frozen=True)
+class Large(LocalPlan):
+    """A plan with sizes of its own, as one from a repository."""
+
+    download: int = 60_000
+    installed: int | None = 50_000
+
+
+@pytest.mark.parametrize(
+    ("free", "elsewhere", "words"),
+    [
+        (120_000, None, ""),
+        (100_000, None, "(packages and installed files)"),
+        (59_000, 120_000, "(packages)"),
+        (120_000, 49_000, "(installed files)"),
+        (61_000, 51_000, ""),
+    ],
+)
+def test_room_is_needed_where_packages_and_files_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, elsewhere: int | None, words: str
+) -> None:
+    """`free` is where the cache is; with `elsewhere` installs are on another file system."""
+    root = root_with(tmp_path)
+    memory = Path("/dev/shm")
+    if elsewhere is not None:
+        if not os.access(memory, os.W_OK) or memory.stat().st_dev == tmp_path.stat().st_dev:
+            pytest.skip("there is but one file system")
+        root.cache.symlink_to(memory)
+    usage = shutil.disk_usage(tmp_path)
+
+    def room(place: Path) -> object:
+        here = elsewhere is None or place.resolve() == memory
+        return usage._replace(free=free if here else elsewhere or 0)
+
+    monkeypatch.setattr(shutil, "disk_usage", room)
+    plan = Large(V700, str(tmp_path))
+    if words:
+        with pytest.raises(SpaceError, match=re.escape(words)):
+            check_space(root, plan)
+    else:
+        check_space(root, plan)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
