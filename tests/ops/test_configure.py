@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from rocmenv.store.paths import Root
-from tests.builders import root_with
-from tests.cli.runner import Runner
+from tests.builders import clean_environ, root_with
+from tests.cli.runner import COMMAND, REPOSITORY, Runner
 
 
 @pytest.fixture
@@ -50,3 +53,37 @@ def test_the_editor_gets_the_whole_path(capfd: pytest.CaptureFixture[str], tmp_p
         root.config.write_text(text)
         hint = Runner(capfd, root, tmp_path)("config", "set", "legacy.mirror", "http://m").hint
         assert hint.endswith(f"`${{EDITOR:-vi}} '{root.config}'`")
+
+
+# Sets `jobs`, and waits with the new text at hand until the file GO is there.
+LATE = """
+import os, sys, time
+from rocmenv.ops import configure
+replace = configure.replace_file
+def late(path, content):
+    print("reached", flush=True)
+    while not os.path.exists(os.environ["GO"]):
+        time.sleep(0.01)
+    replace(path, content)
+configure.replace_file = late
+from rocmenv.__main__ import main
+sys.argv = ["rocmenv", "config", "set", "jobs", "3"]
+sys.exit(main())
+"""
+
+
+def test_of_two_changes_at_once_none_is_lost(root: Root, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    environ = clean_environ(root, GO=str(go))
+    with subprocess.Popen(
+        [sys.executable, "-c", LATE], env=environ, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "reached\n"
+        words = [*COMMAND, "config", "set", "channel", "distro"]
+        with subprocess.Popen(words, env=environ, stderr=subprocess.DEVNULL) as second:
+            with suppress(subprocess.TimeoutExpired):
+                second.wait(1.5)  # long enough for one that does not wait for the first
+            go.touch()
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert root.config.read_text() == 'jobs = 3\nchannel = "distro"\n'
