@@ -44,13 +44,13 @@ def start() -> Start:
 
 def let_in(folder: Path) -> None:
     """Let others pass to a test's folder: pytest's are for their owner alone."""
-    for path in (folder, *list(folder.parents)[:2]):
+    for path in (folder, *list(folder.parents)[:2]) if IS_ROOT else ():
         path.chmod(0o755)
 
 
 def give_away(folder: Path) -> None:
     """Make the folder and all below it that user's, as if it had made them."""
     let_in(folder)
-    if IS_ROOT:
+    if IS_ROOT:  # else it is so already
         for path in [folder, *folder.rglob("*")]:
             os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
