@@ -89,9 +89,10 @@ def _mend(tree: Path, path: str, old: bytes, new: str) -> str:
 
 def _pattern(old: bytes) -> re.Pattern[bytes]:
     # `/opt/rocm-6.3.0` is not the beginning of `/opt/rocm-6.3.01`, nor of `/opt/rocm-6.3.0-rc`,
-    # nor the end of `/data/opt/rocm-6.3.0`; compilers' options stand right before a path.
+    # nor the end of `/data/opt/rocm-6.3.0`; compilers' options stand right before a path, and
+    # so does the default of a shell variable, `${ROCM_PATH:-/opt/rocm-6.3.0}`.
     # It looks at `_BEFORE` and `_AFTER` bytes around the place.
-    before = rb"(?:(?<![0-9A-Za-z_.~/-])|(?<=-[ILBF])|(?<=isystem)|(?<=://))"
+    before = rb"(?:(?<![0-9A-Za-z_.~/-])|(?<=-[ILBF])|(?<=isystem)|(?<=://)|(?<=:-))"
     return re.compile(before + re.escape(old) + rb"(?![0-9A-Za-z_]|[.-][0-9A-Za-z])")
 
 

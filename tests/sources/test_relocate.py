@@ -121,7 +121,8 @@ def test_the_end_of_a_longer_path_is_another_place(tree: Path, before: str) -> N
 
 
 @pytest.mark.parametrize(
-    "before", ["", "=", ":", '"', "(", "-I", "-L", "-isystem", "-Wl,-rpath,", "file://", "${ROOT}"]
+    "before",
+    ["", "=", ":", '"', "(", "-I", "-L", "-isystem", "-Wl,-rpath,", "file://", "${ROOT}", "${X:-"],
 )
 def test_a_path_begins_after_anything_else(tree: Path, before: str) -> None:
     assert moved(tree, "a.sh", f"{before}{OLD}/bin\n") == f"{before}/new/6.3.0/bin\n"
