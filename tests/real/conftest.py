@@ -1,4 +1,4 @@
-"""The real world, made once for all tests that need it."""
+"""The world of real releases, made once for all tests that need it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("real")
     built, missing = build_all(folder / "served")
     for suite, reason in missing.items():
-        print(f"suite {suite} no longer fits: {reason}")  # noqa: T201 - for the report
+        print(f"suite {suite}: {reason}")  # noqa: T201 - for the report
     if len(built) < 2:
         message = f"fewer than two real releases: {missing}"
         if os.environ.get("CI"):
             pytest.fail(message)
         pytest.skip(message)
     with served(folder / "served") as address:
-        world = World(folder, address, built[0].fingerprint, built, missing)
+        world = World(folder, address, built[0].fingerprint)
         for release in built:
-            done = world.rocmenv("install", release.version)
-            assert done.status == 0, done.err
+            world.install(release.version)
             world.versions.append(release.version)
         yield world

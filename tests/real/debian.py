@@ -32,7 +32,7 @@ SUITES = {
     # Experimental is not complete by itself: what it lacks comes from sid.
     "experimental": ("sid", "experimental"),
 }
-"""Suite → the archive suites to read; packages are preferred from the last one."""
+"""Suite → the archive suites to read, packages preferably from the last one; oldest suite first."""
 
 REQUIRED = ("hipcc", "libamdhip64-dev", "rocminfo")
 OPTIONAL = (

@@ -9,30 +9,36 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.real.amdrepo import BuiltRepository
-from tests.real.world import SUITES, build_all, served
+from tests.real.debian import SUITES
+from tests.real.world import build_all, served
 
 
 def main(folder: str, address: str) -> int:
-    """Serve the oldest and the newest release that can be had."""
-    old, missing = build_all(Path(folder), SUITES[:1])
-    new: list[BuiltRepository] = []
-    for suite in reversed(SUITES[1:]):
-        if old and not new:
-            new, reasons = build_all(Path(folder), (suite,))
-            missing |= reasons
-    for suite, reason in missing.items():
-        print(f"suite {suite}: {reason}", file=sys.stderr)  # noqa: T201 - a program
-    built = old + new
-    if len(built) < 2:
+    """Serve the release of the oldest suite and the newest release that can be had."""
+    oldest, *newer = SUITES
+    old = _first_of(Path(folder), [oldest])
+    new = _first_of(Path(folder), reversed(newer)) if old else None
+    if not old or not new:
         return 1
     with served(Path(folder)) as url:
-        line = f"{url}/rocm {built[0].fingerprint} {built[0].version} {built[-1].version}\n"
+        line = f"{url}/rocm {old.fingerprint} {old.version} {new.version}\n"
         Path(address).write_text(line)
         threading.Event().wait()
     return 0
+
+
+def _first_of(folder: Path, suites: Iterable[str]) -> BuiltRepository | None:
+    """The release of the first suite that can be had; of those before it, why not, on stderr."""
+    for suite in suites:
+        built, missing = build_all(folder, [suite])
+        if built:
+            return built[0]
+        print(f"suite {suite}: {missing[suite]}", file=sys.stderr)  # noqa: T201 - a program
+    return None
 
 
 if __name__ == "__main__":

@@ -8,25 +8,19 @@ import lzma
 import os
 import re
 import subprocess
-import threading
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.real import amdrepo, debian
+from tests.real.world import SAMPLES, served
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.real.amdrepo import BuiltRepository
 
 pytestmark = pytest.mark.real
 
-SAMPLES = Path(__file__).parent / "samples"
 RELEASED = {"bookworm": "5.2.3", "trixie": "5.7.1"}
 """Suites whose content no longer moves; the others may be unfit for a while."""
 
@@ -90,6 +84,9 @@ def test_the_version_is_the_runtimes(built: BuiltRepository) -> None:
 def test_a_release_with_patch_zero_has_a_folder_of_two_numbers() -> None:
     assert amdrepo.release("6.4.0").directory == "6.4"
     assert amdrepo.release("6.4.10").directory == "6.4.10"
+
+
+def test_a_release_has_the_codename_that_amd_gave_it() -> None:
     assert amdrepo.release("5.2.3").codename == "focal"
     assert amdrepo.release("5.3.0").codename == "jammy"
 
@@ -223,23 +220,6 @@ def private_apt(root: Path, url: str, built: BuiltRepository) -> dict[str, str]:
     )
     direct = dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy"), "")
     return {**os.environ, **direct, "APT_CONFIG": str(root / "apt.conf")}
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        pass
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def test_the_listing_names_the_release(built: BuiltRepository) -> None:

@@ -25,6 +25,7 @@ def hip_number(world: World, version: str) -> tuple[str, int]:
 
 
 def compiled(world: World, folder: Path, target: str, name: str = "vector_add") -> Ran:
+    """What hipcc, found as a shim, said when it compiled the sample for a target."""
     return world.run(["hipcc", f"--offload-arch={target}", "vector_add.hip", "-o", name], folder)
 
 
@@ -50,10 +51,12 @@ def code_objects(world: World, version: str, program: Path) -> set[str]:
 
 
 def libraries(world: World, version: str) -> dict[str, str]:
+    """An environment in which tools that are no shims find the release's libraries."""
     return world.environ(LD_LIBRARY_PATH=str(world.prefix(version) / "lib"))
 
 
 def selected(world: World) -> list[tuple[str, Path]]:
+    """Each installed release, with a project that is pinned to it."""
     return [(version, world.project(f"pinned-{version}", version)) for version in world.versions]
 
 
@@ -122,15 +125,15 @@ def test_relocated_scripts_and_links_work_in_their_new_place(world: World) -> No
         header = prefix / "include/rocm_version.h"
         assert header.resolve().is_relative_to(prefix)
         assert "ROCM_VERSION_MAJOR" in header.read_text()
-        if (prefix / "bin/clang-ocl").exists():
-            done = world.run(["clang-ocl", "-mcpu=gfx90a", "vector_add.cl", "-o", "cl.co"], folder)
-            assert done.status == 0, done.err
+        done = world.run(["clang-ocl", "-mcpu=gfx90a", "vector_add.cl", "-o", "cl.co"], folder)
+        assert done.status == 0, done.err
         for name in ("amdclang++", "amdclang"):
             done = world.run([name, "--version"], folder)
             assert "clang version" in done.out, done.err
 
 
 def configured(world: World, folder: Path, build: Path, *more: str, environ: dict[str, str]) -> Ran:
+    """CMake's first step for the sample project."""
     return world.run(
         ["cmake", "-S", str(folder), "-B", str(build), "-DCMAKE_BUILD_TYPE=Release",
          "-DGPU_TARGETS=gfx90a", "-DAMDGPU_TARGETS=gfx90a", "-DCMAKE_HIP_ARCHITECTURES=gfx90a",
@@ -181,7 +184,8 @@ def test_cmake_builds_with_the_selected_release_alone_after_each_switch(
         assert done.status == 0, done.out + done.err
         assert foreign_paths(world, version, build) == []
         cache = (build / "CMakeCache.txt").read_text()
-        assert f"hip_DIR:PATH={world.prefix(version)}/lib/cmake/hip" in cache or language
+        if not language:
+            assert f"hip_DIR:PATH={world.prefix(version)}/lib/cmake/hip" in cache
         ran = world.run([str(build / "vector_add")], folder, environ)
         text, number = hip_number(world, version)
         assert f"compiled {text}\n" in ran.out, ran.err
@@ -189,7 +193,7 @@ def test_cmake_builds_with_the_selected_release_alone_after_each_switch(
 
 
 def test_a_poisoned_environment_still_builds_with_the_selected_release(world: World) -> None:
-    """R08 and R13 on real compilers: a second ROCm in every variable that can lead to it."""
+    """A second ROCm is in every variable that can lead to it."""
     first, last = world.versions[0], world.versions[-1]
     folder = world.project("poisoned", first)
     other = world.prefix(last)
@@ -220,12 +224,10 @@ rocmenv deactivate; type -P hipcc; echo "${{ROCM_PATH-unset}}"
 """
     done = world.run(["bash", "--noprofile", "--norc", "-c", script])
     lines = done.out.splitlines()
-    assert lines[:4] == [
-        lines[0], f"{world.prefix(first)}/bin/hipcc",
-        lines[2], f"{world.prefix(last)}/bin/hipcc",
-    ]  # fmt: skip
-    assert lines[0].startswith(f"HIP version: {hip_number(world, first)[0]}")
-    assert lines[2].startswith(f"HIP version: {hip_number(world, last)[0]}")
+    assert len(lines) == 6, done.err
+    for version, said, place in ((first, *lines[:2]), (last, *lines[2:4])):
+        assert said.startswith(f"HIP version: {hip_number(world, version)[0]}")
+        assert place == f"{world.prefix(version)}/bin/hipcc"
     assert lines[4:] == [f"{world.root}/shims/hipcc", "unset"]
 
 
@@ -234,7 +236,6 @@ def test_a_release_is_removed_whole_and_comes_back(world: World) -> None:
     done = world.rocmenv("uninstall", "--yes", version)
     assert done.status == 0, done.err
     assert not world.prefix(version).exists()
-    again = world.rocmenv("install", version)
-    assert again.status == 0, again.err
+    world.install(version)
     folder = world.project(f"again-{version}", version)
     assert compiled(world, folder, "gfx90a").status == 0

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -15,8 +14,8 @@ from pathlib import Path
 
 from tests.real import amdrepo, debian
 
-SUITES = ("bookworm", "trixie", "sid", "experimental")
 SAMPLES = Path(__file__).parent / "samples"
+"""A HIP program, and its project for CMake."""
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -49,15 +48,13 @@ class Ran:
 class World:
     """A root with real releases, and projects that use them.
 
-    `versions` are the releases that are installed, oldest first; `missing` says for each
-    suite that could not be had why not.
+    `folder` holds all of it and is the home of the person. `mirror` is the address of the
+    server. `versions` are the releases that are installed, oldest first.
     """
 
     folder: Path
     mirror: str
     fingerprint: str
-    built: list[amdrepo.BuiltRepository]
-    missing: dict[str, str]
     versions: list[str] = field(default_factory=list)
 
     @property
@@ -75,7 +72,10 @@ class World:
         return self.root / "versions" / version
 
     def environ(self, **more: str) -> dict[str, str]:
-        """The environment of a person with rocmenv's shims on PATH and nothing else of ROCm."""
+        """The environment of a person with rocmenv's shims on PATH and nothing else of ROCm.
+
+        Nor the machine's proxies: they cannot reach the server, which is on 127.0.0.1.
+        """
         return {
             "PATH": f"{self.root}/shims:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.folder),
@@ -83,13 +83,17 @@ class World:
             "ROCM_ROOT": str(self.root),
             "ROCMENV_MIRROR": f"{self.mirror}/rocm",
             "ROCMENV_FINGERPRINT": self.fingerprint,
-            **{k: v for k, v in os.environ.items() if k.startswith(("COV", "http", "HTTP"))},
             **more,
         }
 
     def rocmenv(self, *words: str, cwd: Path | None = None, **more: str) -> Ran:
         """Run the program."""
         return self.run([sys.executable, "-m", "rocmenv", *words], cwd, self.environ(**more))
+
+    def install(self, version: str) -> None:
+        """Install a release, and of more than the default the one script that names its place."""
+        done = self.rocmenv("install", version, "--with", "rocm-clang-ocl")
+        assert done.status == 0, done.err
 
     def run(
         self, command: list[str], cwd: Path | None = None, environ: Mapping[str, str] | None = None
@@ -117,14 +121,17 @@ class World:
 
 
 def build_all(
-    out: Path, suites: Sequence[str] = SUITES
+    out: Path, suites: Iterable[str] = debian.SUITES
 ) -> tuple[list[amdrepo.BuiltRepository], dict[str, str]]:
-    """The repositories of these suites that can be had, by number, and why the others cannot."""
-    built, missing = [], {}
+    """The releases of these suites that can be had, oldest first; the other suites and why not."""
+    built: dict[str, amdrepo.BuiltRepository] = {}
+    missing = {}
     for suite in suites:
         try:
-            built.append(amdrepo.build(suite, out, cache=amdrepo.default_cache()))
+            repository = amdrepo.build(suite, out, cache=amdrepo.default_cache())
         except debian.SuiteUnavailable as error:
             missing[suite] = str(error)
-    built.sort(key=lambda b: tuple(map(int, b.version.split("."))))
-    return built, missing
+        else:
+            # Two suites may have one release for a while: the later takes the earlier's place.
+            built[repository.version] = repository
+    return sorted(built.values(), key=lambda b: amdrepo.release(b.version).parts), missing
