@@ -44,8 +44,10 @@ def start() -> Start:
 
 def let_in(folder: Path) -> None:
     """Let others pass to a test's folder: pytest's are for their owner alone."""
-    for path in (folder, *list(folder.parents)[:2]) if IS_ROOT else ():
-        path.chmod(0o755)
+    for path in (folder, *folder.parents) if IS_ROOT else ():
+        mode = path.stat().st_mode
+        if mode & 0o005 != 0o005:
+            path.chmod(mode | 0o005)
 
 
 def give_away(folder: Path) -> None:
