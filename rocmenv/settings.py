@@ -91,17 +91,41 @@ class Settings:
         return self.value(key).value
 
     def aliases(self) -> dict[str, str]:
-        """Names that people gave to versions, by name."""
-        table = self._file().get(ALIASES, {})
-        return {str(k): str(v) for k, v in table.items()} if isinstance(table, dict) else {}
+        """Names that people gave to versions, by name.
+
+        One that is no text is left out: an install or a completion does not ask for it, and
+        goes on. `find_alias` refuses it.
+        """
+        return {name: text for name, text in self._aliases().items() if isinstance(text, str)}
+
+    def find_alias(self, name: str) -> str | None:
+        """The version that `name` stands for, None when nobody said so.
+
+        `ConfigError` when it is no text: TOML reads `6.10` without quotes as the number 6.1,
+        which is another version.
+        """
+        text = self._aliases().get(name)
+        if text is None or isinstance(text, str):
+            return text
+        msg = f"`{ALIASES}.{name}` in {self._root.config} should be a text, not a number or a list"
+        hint = f"write it in quotes, or run `rocmenv config set {ALIASES}.{name} VERSION`"
+        raise ConfigError(msg, hint=hint)
 
     def alias(self, name: str) -> str:
-        """The version that `name` stands for; `ConfigError` when nobody said so."""
-        text = self.aliases().get(name)
+        """As `find_alias`, and `ConfigError` when nobody said so."""
+        text = self.find_alias(name)
         if text is None:
             msg = f"{visible(name)} is not an alias"
             raise ConfigError(msg, hint=f"set it: `rocmenv config set {ALIASES}.{name} VERSION`")
         return text
+
+    def alias_names(self) -> list[str]:
+        """All that are in the file, those that `find_alias` refuses too."""
+        return sorted(self._aliases())
+
+    def _aliases(self) -> dict[str, Any]:
+        table = self._file().get(ALIASES, {})
+        return table if isinstance(table, dict) else {}
 
     def _file(self) -> dict[str, Any]:
         if self._table is None:

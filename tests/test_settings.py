@@ -114,6 +114,20 @@ def test_an_alias_that_nobody_set(tmp_path: Path) -> None:
         found.alias("play")
 
 
+@pytest.mark.parametrize("text", ["6.10", "6", "['6.3']", "true"])
+def test_an_alias_without_quotes_is_refused_and_stops_nothing_else(
+    tmp_path: Path, text: str
+) -> None:
+    """TOML reads 6.10 as the number 6.1, which is another version."""
+    found = given(tmp_path, f"[aliases]\nwork = {text}\nplay = '6.3'\n")
+    assert found.aliases() == {"play": "6.3"}
+    assert found.alias_names() == ["play", "work"]
+    message = f"`aliases.work` in {tmp_path}/config.toml should be a text"
+    with pytest.raises(ConfigError, match=message) as caught:
+        found.alias("work")
+    assert "in quotes" in (caught.value.hint or "")
+
+
 def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.toml").mkdir()
     with pytest.raises(ConfigError, match="config.toml is not a file"):

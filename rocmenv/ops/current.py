@@ -93,17 +93,22 @@ def _alias(process: Process, root: Root, selection: Selection) -> Spec:
     name = str(selection.spec)
     from rocmenv.settings import Settings  # noqa: PLC0415 - for names alone
 
-    aliases = Settings(process, root).aliases()
-    text = aliases.get(name)
+    settings = Settings(process, root)
+    text = settings.find_alias(name)
     if text is None:
-        known = ", ".join(f"`{alias}`" for alias in sorted(aliases)) or "none is set"
+        known = ", ".join(f"`{alias}`" for alias in settings.alias_names()) or "none is set"
         msg = f"`{name}` is neither a version nor an alias ({selection.origin})"
         hint = f"aliases: {known}; set one with `rocmenv config set aliases.{name} VERSION`"
         raise NotInstalledError(msg, hint=hint)
-    spec = Spec.parse(text)
+    mend = f"run `rocmenv config set aliases.{name} VERSION`"
+    try:
+        spec = Spec.parse(text)
+    except InvalidVersionError as error:
+        msg = f"{error.message} (the alias `{name}` in {root.config})"
+        raise InvalidVersionError(msg, hint=mend) from error
     if spec.is_alias:
         msg = f"the alias `{name}` names another alias, `{text}` ({root.config})"
-        raise NotInstalledError(msg, hint=f"run `rocmenv config set aliases.{name} VERSION`")
+        raise NotInstalledError(msg, hint=mend)
     return spec
 
 

@@ -14,7 +14,7 @@ from rocmenv.model.version import Version
 from rocmenv.ops.activate import switch_to
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
-from tests.builders import clean_environ, process
+from tests.builders import add, clean_environ, fake_prefix, process
 from tests.cli.runner import COMMAND, Runner, run
 
 PIN = ".rocm-version"
@@ -192,6 +192,30 @@ def test_an_alias_stands_for_a_version_everywhere(rocmenv: Runner, root: Root) -
     assert "neither a version nor an alias" in result.refused()
     assert "aliases: none is set" in result.hint
     assert rocmenv("config", "get", "aliases.work").refused() == "`work` is not an alias"
+
+
+def test_an_alias_without_quotes_never_stands_for_another_version(
+    tmp_path: Path, rocmenv: Runner, root: Root
+) -> None:
+    """TOML reads 6.10 as the number 6.1."""
+    for version in ("6.1.0", "6.10.0"):
+        add(root, version, fake_prefix(tmp_path / version, version))
+    root.config.write_text("[aliases]\nwork = 6.10\n")
+    for words in (("+work", "version"), ("config", "list"), ("config", "get", "aliases.work")):
+        result = rocmenv(*words)
+        assert f"`aliases.work` in {root.config} should be a text" in result.refused()
+        assert "in quotes" in result.hint
+    add(root, "6.5.0", fake_prefix(tmp_path / "6.5.0", "6.5.0"))
+    assert not os.path.lexists(root.activations / "work.sh")
+    rocmenv("config", "set", "aliases.work", "6.10").fine()
+    assert rocmenv("+work", "version", "--bare").fine() == "6.10.0\n"
+
+
+def test_an_alias_of_no_version_is_named_with_its_file(rocmenv: Runner, root: Root) -> None:
+    root.config.write_text('[aliases]\nbad = "6..3"\n')
+    result = rocmenv("+bad", "version")
+    assert result.refused(2) == f"`6..3` is not a version (the alias `bad` in {root.config})"
+    assert result.hint == "run `rocmenv config set aliases.bad VERSION`"
 
 
 # Uninstall.

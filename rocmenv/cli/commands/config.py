@@ -23,7 +23,7 @@ def list_(ctx: Context, *, as_json: bool) -> None:
     """List every setting with its value and where that is set."""
     settings = Settings(ctx.process, ctx.root)
     values = {setting.key: settings.value(setting.key) for setting in SETTINGS}
-    aliases = settings.aliases()
+    aliases = {name: settings.alias(name) for name in settings.alias_names()}
     if as_json:
         rows = {k: {"value": v.value, "origin": v.origin} for k, v in values.items()}
         say_json({"settings": rows, "aliases": aliases})
@@ -31,7 +31,7 @@ def list_(ctx: Context, *, as_json: bool) -> None:
     for setting in SETTINGS:
         value = values[setting.key]
         say(f"{setting.key} = {_shown(value.value)} ({value.origin}): {setting.meaning}")
-    for name, text in sorted(aliases.items()):
+    for name, text in aliases.items():
         say(f"aliases.{name} = {text} ({ctx.root.config})")
 
 
