@@ -124,6 +124,11 @@ class Version:
         return f"{self.xy}.{self.release[2]}"
 
     @property
+    def without_local(self) -> Version:
+        """The release that this is a variant of; itself when it is none."""
+        return Version(self.release, self.phase, self.number)
+
+    @property
     def is_final(self) -> bool:
         """Whether this is a release and not a candidate, nightly or developer build."""
         return self.phase == _PHASES[""]
@@ -156,8 +161,12 @@ class Clause:
     def fits(self, version: Version) -> bool:
         """Whether `version` satisfies the comparison.
 
-        `==6.3` and `!=6.3` compare as many numbers as were given.
+        `==6.3` and `!=6.3` compare as many numbers as were given. A variant counts as the
+        release that it is one of, unless the comparison names a variant itself: `6.3.0+site`
+        fits `<=6.3.0` and `==6.3.0`, and not `>6.3.0`.
         """
+        if not self.version.local:
+            version = version.without_local
         if self.operator in ("==", "!="):
             if self.is_partial:
                 same = version.release[: self.given] == self.version.release[: self.given]
@@ -195,6 +204,9 @@ class Spec:
         ('6.3.0', '>=6.3,<7')
         """
         text = text.strip()
+        if not text:
+            msg = "the version is empty"
+            raise InvalidVersionError(msg, hint=_FORMS)
         bare = re.sub(r"\A(?:rocm-|v)(?=\d)", "", text)
         if len(bare) <= _LONGEST and bare.isascii():
             if match := _PREFIX.fullmatch(bare):

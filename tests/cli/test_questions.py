@@ -39,6 +39,12 @@ def test_a_bad_variable_is_named(rocmenv: Runner) -> None:
     assert result.hint.startswith("unset ROCMENV_VERSION")
 
 
+def test_a_blank_version_is_called_empty(rocmenv: Runner) -> None:
+    result = rocmenv("version", ROCMENV_VERSION=" ")
+    assert result.refused(2) == "the version is empty (set by ROCMENV_VERSION)"
+    assert rocmenv("+ ", "version").refused(2) == "the version is empty"
+
+
 def test_versions_marks_the_selected_one(rocmenv: Runner) -> None:
     assert rocmenv("versions").fine() == "  6.3.0\n  6.4.1\n"
     out = rocmenv("versions", ROCMENV_VERSION="6.3").fine()

@@ -115,6 +115,12 @@ def test_what_is_no_version_is_refused(typed: str) -> None:
             Spec.parse(typed)
 
 
+@pytest.mark.parametrize("text", ["", " ", "\t"])
+def test_an_empty_version_is_called_that(text: str) -> None:
+    with pytest.raises(InvalidVersionError, match="^the version is empty$"):
+        Spec.parse(text)
+
+
 def test_a_control_character_is_seen_in_the_message() -> None:
     """R01: the message looked right on screen because the carriage return is invisible."""
     with pytest.raises(InvalidVersionError, match=r"`6\.3\.0\\r`"):
@@ -158,6 +164,35 @@ def test_a_spec_chooses_the_newest_release_that_fits(spec: str, chosen: str | No
     ]
     found = choose(Spec.parse(spec), map(v, have))
     assert (str(found) if found else None) == chosen
+
+
+@pytest.mark.parametrize(
+    ("spec", "chosen"),
+    [
+        (">6.3.0", None),
+        ("<6.3.0", None),
+        ("<=6.3.0", "6.3.0+t"),
+        (">=6.3.0", "6.3.0+t"),
+        ("==6.3.0", "6.3.0+t"),
+        ("==6.3", "6.3.0+t"),
+        ("!=6.3.0", None),
+        (">6.3.0+s", "6.3.0+t"),
+        ("<6.3.0+s", "6.3.0+r"),
+        ("==6.3.0+s", "6.3.0+s"),
+        ("!=6.3.0+t", "6.3.0+s"),
+    ],
+)
+def test_a_range_takes_a_variant_for_its_release(spec: str, chosen: str | None) -> None:
+    found = choose(Spec.parse(spec), map(v, ["6.3.0+r", "6.3.0+s", "6.3.0+t"]))
+    assert (str(found) if found else None) == chosen
+
+
+@given(versions(), versions(), st.sampled_from(["<", "<=", "==", "!=", ">=", ">"]))
+def test_a_comparison_without_a_variant_is_blind_to_variants(
+    version: Version, bound: Version, operator: str
+) -> None:
+    spec = Spec.parse(f"{operator}{bound.without_local}")
+    assert spec.fits(version) == spec.fits(version.without_local)
 
 
 @given(st.lists(versions(), max_size=8))

@@ -173,6 +173,9 @@ def test_each_further_pin_has_one_answer(world: World, name: str, reader: str) -
         ("$(id)", None),
         (">=7", "7.2.4"),
         ("v6.4.1", "6.4.1"),
+        (" ", None),
+        ("<=6.3.0", "6.3.0"),
+        (">7.2.4", None),
     ],
 )
 def test_the_variable_comes_before_the_pin(
