@@ -17,6 +17,7 @@ from rocmenv.store.shims import commands
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from rocmenv.model.selection import Selection
     from rocmenv.process import Process
@@ -74,12 +75,12 @@ def launch(
     environ.pop("ROCMENV_DIFF", None)
     environ.pop("ROCMENV_SHIM_ROOT", None)
     if item is None:
-        program = _on_path(process, command, environ, str(root.path))
+        program = _on_path(process, root, command, environ, root.path)
     else:
         environ["ROCMENV_VERSION"] = str(item.version)
         program = find_command(item, command)
         if program is None and not shim:
-            program = _on_path(process, command, environ, str(root.shims))
+            program = _on_path(process, root, command, environ, root.shims)
     if program is None:
         if "/" in command:
             raise _no_file(process, command)
@@ -97,7 +98,7 @@ def find_command(item: Installed, command: str) -> str | None:
         return None
     for folder in item.receipt.layout.bins:
         path = os.path.join(item.prefix, folder, command)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
+        if _can_start(path):
             return path
     return None
 
@@ -151,24 +152,41 @@ def _not_found(
     return CommandNotFoundError(msg, hint="select a version, such as: `rocmenv use latest`")
 
 
-def _on_path(process: Process, command: str, environ: Mapping[str, str], skip: str) -> str | None:
+def _on_path(
+    process: Process, root: Root, command: str, environ: Mapping[str, str], skip: Path
+) -> str | None:
+    """The path of a command of the machine; folders in `skip` and shims do not count.
+
+    The folders are compared by where they really are: `ROOT/../ROOT/shims` is ours too.
+    """
     if "/" in command:
         path = os.path.join(process.cwd, command)
-        return path if os.path.isfile(path) and os.access(path, os.X_OK) else None
-    for folder in environ.get("PATH", "").split(":"):
-        if folder == skip or folder.startswith(f"{skip}/"):
-            continue
+        return path if _can_start(path) else None
+    folders = environ.get("PATH", "")
+    if "PATH" not in process.environ:  # as a shell that is started without one
+        folders = f"{folders}:{os.defpath}".lstrip(":")
+    own = os.path.realpath(skip)
+    for folder in folders.split(":"):
         path = os.path.join(process.cwd, folder, command)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
+        if _can_start(path) and not _is_shim(root, path):
+            real = os.path.realpath(os.path.dirname(path))
+            if real != own and not real.startswith(f"{own}/"):
+                return path
     return None
 
 
-def _refuse_loop(process: Process, root: Root, program: str, name: str) -> None:
+def _can_start(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def _is_shim(root: Root, program: str) -> bool:
     shim = root.shims / os.path.basename(program)
+    return shim.exists() and os.path.samefile(shim, program)
+
+
+def _refuse_loop(process: Process, root: Root, program: str, name: str) -> None:
     again = process.environ.get(LOOPS, "").count(f":{name}:")
-    same = shim.exists() and os.path.samefile(shim, program)
-    if same or again >= 2:  # noqa: PLR2004 - once is a tool that calls itself by name
+    if _is_shim(root, program) or again >= 2:  # noqa: PLR2004 - once is a tool that calls itself by name
         msg = (
             f"{program} starts the shim of {visible(os.path.basename(program))} again, without end"
         )

@@ -90,6 +90,18 @@ def test_the_system_is_left_as_it_was(echo: Root) -> None:
     assert "PATH=/usr/bin:/bin" in out
 
 
+@pytest.mark.parametrize("words", [("exec", "cat"), ("+6.3", "exec", "cat")])
+def test_without_a_path_the_current_folder_is_not_searched(
+    echo: Root, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "cat").write_text("#!/bin/sh\necho mine\n")
+    (tmp_path / "cat").chmod(0o755)
+    (tmp_path / "text").write_text("the system's\n")
+    assert run(echo, *words, "text", cwd=tmp_path, before=("env", "-u", "PATH")).fine() == (
+        "the system's\n"
+    )
+
+
 def test_a_program_by_path_is_run(echo: Root, tmp_path: Path) -> None:
     program = tmp_path / "tool"
     program.write_text(ECHO)

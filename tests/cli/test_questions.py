@@ -103,6 +103,34 @@ def test_a_program_that_is_a_shim_is_refused(rocmenv: Runner, root: Root) -> Non
     assert "starts the shim of `hipcc` again" in message
 
 
+@pytest.mark.parametrize("way", ["plain", "dot", "slashes", "link", "shim linked"])
+def test_the_machines_program_is_never_a_shim_by_another_path(
+    rocmenv: Runner, root: Root, tmp_path: Path, way: str
+) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (real / "hipcc").write_text("#!/bin/sh\n")
+    (real / "hipcc").chmod(0o755)
+    link = tmp_path / "link"
+    link.mkdir()
+    if way == "shim linked":
+        (link / "hipcc").symlink_to(root.shims / "hipcc")
+    else:
+        (link / "root").symlink_to(root.path)
+    folder = {
+        "plain": f"{root.shims}",
+        "dot": f"{root.path.parent}/./root/shims",
+        "slashes": f"/{root.shims}/",
+        "link": f"{link}/root/shims",
+        "shim linked": str(link),
+    }[way]
+    out = rocmenv("which", "hipcc", PATH=f"{folder}:{real}:/usr/bin").fine()
+    assert out == f"{real}/hipcc\n"
+    versions = folder.replace("/shims", "/versions/6.3.0/bin")
+    out = rocmenv("which", "hipcc", PATH=f"{versions}:{real}:/usr/bin").fine()
+    assert out == f"{real}/hipcc\n"
+
+
 def test_whence_lists_versions_or_paths(rocmenv: Runner, root: Root, tmp_path: Path) -> None:
     add(root, "6.2.4", fake_prefix(tmp_path / "old", "6.2.4", ("rocprof",)))
     assert rocmenv("whence", "hipcc").fine() == "6.3.0\n6.4.1\n"
