@@ -8,6 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from rocmenv.cli.names import COMMANDS
 from rocmenv.errors import RocmenvError, SpaceError
 from rocmenv.process import Ended
 
@@ -83,12 +84,15 @@ def tell(error: RocmenvError, process: Process) -> int:
 
 
 def _own_words(process: Process) -> tuple[str, ...]:
-    """The arguments without those of a command that `rocmenv exec` runs."""
+    """The arguments without those of a program that is run, by `exec` or after `+VERSION`."""
     words = process.args
-    start = 1 if words[:1] and words[0].startswith("+") else 0
+    has_plus = bool(words) and words[0].startswith("+")
+    start = int(has_plus)
     while words[start : start + 1] and words[start].startswith("-"):
         start += 2 if words[start] == "--root" else 1
-    return words[:start] if words[start : start + 1] == ("exec",) else words
+    command = "".join(words[start : start + 1])
+    runs = command == "exec" or (has_plus and command not in COMMANDS)
+    return words[:start] if runs else words
 
 
 def _write_error(text: str) -> None:

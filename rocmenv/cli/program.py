@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rocmenv import __version__
+from rocmenv.cli.names import COMMANDS
 from rocmenv.cli.output import say, tell
 from rocmenv.errors import UsageError, visible
 from rocmenv.process import Ended, heeding_signals
@@ -21,34 +22,10 @@ if TYPE_CHECKING:
     from rocmenv.process import Process
     from rocmenv.store.paths import Root
 
-# Name on the command line: module of rocmenv.cli.commands, and whether it is shown.
-COMMANDS = {
-    "install": "install",
-    "uninstall": "uninstall",
-    "list-remote": "list_remote",
-    "versions": "versions",
-    "version": "version",
-    "use": "use",
-    "local": "local",
-    "global": "global_",
-    "shell": "shell",
-    "deactivate": "deactivate",
-    "exec": "exec_",
-    "which": "which",
-    "whence": "whence",
-    "prefix": "prefix",
-    "root": "root",
-    "rehash": "rehash",
-    "env": "env",
-    "init": "init",
-    "link": "link",
-    "unlink": "unlink",
-    "config": "config",
-    "completion": "completion",
-    "resolve": "resolve",
-}
 ORDER = list(COMMANDS)
 _PLUS = "rocmenv.plus"
+_TAKE_EMPTY = ("exec", "config", "which", "whence")
+"""Commands that hand words on, or say themselves what is wrong with an empty one."""
 
 
 @dataclass(frozen=True)
@@ -116,15 +93,29 @@ class Commands(click.Group):
             if ctx.meta[_PLUS] is not None and args[0] not in COMMANDS:
                 return "exec", self.get_command(ctx, "exec"), args
             return args[0], self.get_command(ctx, args[0]), args[1:]
+        if "" in args and args[0] not in _TAKE_EMPTY and not _is_program(ctx, args[0]):
+            raise empty_argument()
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            # Still what `run` handed over: the group's own function has not run yet.
-            if isinstance(ctx.obj, tuple) and ctx.obj[1] is not None:
+            if _is_program(ctx, args[0]):
                 return "exec", self.get_command(ctx, "exec"), args
             near = difflib.get_close_matches(args[0], ORDER, n=1)
             hint = f"did you mean `rocmenv {near[0]}`?" if near else "`rocmenv --help` lists them"
             msg = f"{visible(args[0])} is not a command of rocmenv"
             raise UsageError(msg, hint=hint)
         return super().resolve_command(ctx, args)
+
+
+def _is_program(ctx: click.Context, word: str) -> bool:
+    """Whether `word` is a program to run, as any other word is after `+VERSION`."""
+    # Still what `run` handed over: the group's own function has not run yet.
+    has_plus = isinstance(ctx.obj, tuple) and ctx.obj[1] is not None
+    return has_plus and word not in COMMANDS and not word.startswith("-")
+
+
+def empty_argument() -> UsageError:
+    """The refusal of an empty word: a variable that a script forgot to set is not none."""
+    msg = "an argument is empty"
+    return UsageError(msg, hint="is a variable unset in the script that calls?")
 
 
 def _has_plus(args: list[str]) -> bool:
@@ -143,18 +134,14 @@ def program(ctx: click.Context, root_option: str | None) -> None:
     A version is written `6.3.0`, `6.3` (newest 6.3.x), `latest`, `>=6.3,<7` or `system`.
     `rocmenv +6.3 hipcc ...` runs one program with that version.
     """
+    if root_option == "":
+        raise empty_argument()
     process, plus = ctx.obj
     ctx.obj = Context(process, plus, root_option)
 
 
 def run(process: Process, args: list[str], plus: str | None) -> int:
-    """Parse `args` and run the command; its exit status.
-
-    An empty argument is a variable that a script forgot to set: it must not count as none.
-    """
-    if "" in args and args[0] not in ("exec", "config", "which", "whence") and plus is None:
-        msg = "an argument is empty"
-        raise UsageError(msg, hint="is a variable unset in the script that calls?")
+    """Parse `args` and run the command; its exit status."""
     try:
         with heeding_signals():
             result: Any = program.main(

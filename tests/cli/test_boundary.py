@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rocmenv import __version__
-from rocmenv.cli import program
+from rocmenv.cli.names import COMMANDS
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ
 from tests.cli.runner import COMMAND, Runner, run
@@ -20,7 +20,7 @@ from tests.cli.runner import COMMAND, Runner, run
 def test_help_comes_without_arguments_and_names_every_command(rocmenv: Runner) -> None:
     text = rocmenv().fine()
     assert text.startswith("Usage: rocmenv")
-    shown = [name for name in program.COMMANDS if name != "resolve"]
+    shown = [name for name in COMMANDS if name != "resolve"]
     assert all(f"\n  {name} " in text for name in shown)
     assert "resolve" not in text
     assert rocmenv("--help").fine().rstrip() == text.rstrip()
@@ -33,7 +33,7 @@ def test_a_group_alone_is_a_usage_error(rocmenv: Runner) -> None:
     assert rocmenv("--root", "/x").refused(2) == "missing command"
 
 
-@pytest.mark.parametrize("name", program.COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(rocmenv: Runner, name: str) -> None:
     assert rocmenv(name, "--help").fine().startswith(f"Usage: rocmenv {name}")
 
@@ -82,9 +82,36 @@ def test_the_json_of_a_command_that_is_run_is_its_own(rocmenv: Runner) -> None:
         ("exec", "no-such"),
         ("+6.3", "exec", "no-such"),
         ("exec", "-V", "6.3", "no-such"),
+        ("+6.3", "no-such"),
+        ("+6.3", "--root", str(rocmenv.root.path), "no-such"),
     ):
         result = rocmenv(*words, "--json", "--one-line")
         assert "no command `no-such`" in result.refused(127)
+
+
+def test_the_json_of_a_program_after_a_version_that_is_absent_is_its_own(rocmenv: Runner) -> None:
+    assert "no installed version fits `9.9`" in rocmenv("+9.9", "hipcc", "--json").refused()
+    assert json.loads(rocmenv("+9.9", "prefix", "--json").out)["error"]["code"] == "usage"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("env", "", "--shell", "bash"),
+        ("+6.3", "env", "", "--shell", "bash"),
+        ("+6.3", "install", "6.3", "--from", ""),
+        ("--root", "ROOT", "prefix", ""),
+        ("--root", "", "versions"),
+        ("+6.3", "--root", "", "hipcc"),
+        ("exec", "-V", "", "hipcc"),
+        ("+6.3", "exec", "--version", "", "hipcc"),
+        ("",),
+        ("", "6.3"),
+    ],
+)
+def test_an_empty_argument_is_never_taken_for_none(root: Root, words: tuple[str, ...]) -> None:
+    placed = (str(root.path) if word == "ROOT" else word for word in words)
+    assert run(root, *placed).refused(2) == "an argument is empty"
 
 
 def test_one_line_puts_the_hint_behind_the_message(rocmenv: Runner) -> None:

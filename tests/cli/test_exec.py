@@ -44,10 +44,15 @@ def heard(result: Result) -> tuple[list[bytes], int, dict[str, str]]:
         ("exec", "-V", "6.3", "hipcc"),
         ("exec", "--version", "6.3", "--", "hipcc"),
         ("+6.4", "exec", "-V", "6.3", "hipcc"),
+        ("--root", "ROOT", "exec", "-V", "6.3", "hipcc"),
+        ("--root", "ROOT", "exec", "--version=6.3", "hipcc"),
+        ("+6.3", "hipcc"),
+        ("+6.3", "--root", "ROOT", "hipcc"),
     ],
 )
 def test_arguments_arrive_to_the_byte(echo: Root, words: tuple[str, ...]) -> None:
-    arguments, _, environ = heard(run(echo, *words, *HOSTILE))
+    placed = (str(echo.path) if word == "ROOT" else word for word in words)
+    arguments, _, environ = heard(run(echo, *placed, *HOSTILE))
     assert arguments == [os.fsencode(word) for word in HOSTILE]
     assert environ["ROCMENV_VERSION"] == "6.3.0"
     assert environ["ROCM_PATH"] == f"{echo.versions}/6.3.0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rocmenv.cli.completion import complete_command, complete_file, complete_installed
-from rocmenv.cli.program import Context
+from rocmenv.cli.program import Context, empty_argument
 from rocmenv.launch import execute
 
 
@@ -25,6 +25,8 @@ from rocmenv.launch import execute
 @click.pass_obj
 def command(ctx: Context, spec: str | None, command_name: str, arguments: tuple[str, ...]) -> int:
     """Run COMMAND in the environment of the selected version, and become it."""
+    if spec == "":
+        raise empty_argument()
     return execute(
         ctx.process,
         spec or ctx.plus,
