@@ -63,15 +63,14 @@ def execute(
 
 
 def _version(process: Process, plus: str | None) -> int:
-    print(describe(process, None, plus))  # noqa: T201 - click is not loaded here
+    _write(f"{describe(process, None, plus)}\n")
     return 0
 
 
 def _init(process: Process, shell: str) -> int:
     from rocmenv.ops.setup import setup_text  # noqa: PLC0415 - for this branch alone
 
-    text = setup_text(process, find_root(process), shell)
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    _write(setup_text(process, find_root(process), shell))
     return 0
 
 
@@ -81,5 +80,10 @@ def _resolve(process: Process, words: list[str], plus: str | None) -> int | None
         return None
     root = find_root(process)
     selection = current.selected(process, root, words[0] if words else plus)
-    print(current.version_for(process, root, selection) or "system")  # noqa: T201 - the output that was asked for
+    _write(f"{current.version_for(process, root, selection) or 'system'}\n")
     return 0
+
+
+def _write(text: str) -> None:
+    """`text` to stdout, to the byte: a folder's name need not be UTF-8."""
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))

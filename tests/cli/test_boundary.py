@@ -201,5 +201,11 @@ def test_bytes_that_are_not_utf8_go_through(tmp_path: Path, root: Root) -> None:
     assert run(moved, "root").fine() == f"{folder}\n"
     assert run(moved, "prefix", "6.3").fine() == f"{folder}/versions/6.3.0\n"
     assert str(folder / "versions/9") not in run(moved, "versions").fine()
+    project = tmp_path / os.fsdecode(b"d\xffx")
+    project.mkdir()
+    (project / ".rocm-version").write_text("6.3\n")
+    for words in (("version",), ("--root", str(folder), "version")):
+        shown = run(moved, *words, cwd=project, PYTHONIOENCODING="utf-8:strict").fine()
+        assert shown == f"6.3.0 (set by {project}/.rocm-version)\n"
     assert run(moved, "rehash").fine() == ""
     assert run(moved, "uninstall", "6.3.0").status == 0
