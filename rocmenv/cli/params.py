@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
     from rocmenv.process import Process
 
+    _Text = click.ParamType[str]
+else:  # click 8.3 and older have no type argument
+    _Text = click.ParamType
 
-class _ShellName(click.ParamType[str]):
+
+class _ShellName(_Text):
     name = "shell"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's signature

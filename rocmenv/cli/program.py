@@ -42,7 +42,22 @@ class Context:
         return find_root(self.process, self.root_option)
 
 
-class Commands(click.Group):
+class Group(click.Group):
+    """A group that shows its help when it is called without a command.
+
+    Only the help of rocmenv itself is an answer: that of `rocmenv config` is for people, as
+    a shell may evaluate stdout. Releases of click differ in what they do then.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it, once there is a word."""
+        if not args and not ctx.resilient_parsing:
+            (tell if ctx.parent else say)(ctx.get_help())
+            ctx.exit(UsageError.exit_status if ctx.parent else 0)
+        return super().parse_args(ctx, args)
+
+
+class Commands(Group):
     """A group that imports a command's module by its name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -147,12 +162,6 @@ def run(process: Process, args: list[str], plus: str | None) -> int:
             result: Any = program.main(
                 args, prog_name="rocmenv", standalone_mode=False, obj=(process, plus)
             )
-    except click.exceptions.NoArgsIsHelpError as error:
-        if not args:
-            say(error.format_message())
-            return 0
-        tell(error.format_message())  # a group alone, such as `config`: stdout may be evaluated
-        return UsageError.exit_status
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.exceptions.Abort as error:

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from rocmenv import __version__
 from rocmenv.cli.names import COMMANDS
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ
-from tests.cli.runner import COMMAND, Runner, run
+from tests.cli.runner import COMMAND, REPOSITORY, Result, Runner, run, run_command
 
 
 def test_help_comes_without_arguments_and_names_every_command(rocmenv: Runner) -> None:
@@ -31,6 +32,29 @@ def test_a_group_alone_is_a_usage_error(rocmenv: Runner) -> None:
     assert (result.status, result.out) == (2, "")
     assert result.err.startswith("Usage: rocmenv config")
     assert rocmenv("--root", "/x").refused(2) == "missing command"
+
+
+# What click 8.0, of Ubuntu 22.04, has not.
+_OLD_CLICK = """
+import sys, click
+def none(*_): raise TypeError("not subscriptable")
+click.ParamType.__class_getitem__ = classmethod(none)
+vars(click.exceptions).pop("NoArgsIsHelpError", None)
+sys.argv[0] = "rocmenv"
+from rocmenv.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_an_old_click_will_do(root: Root) -> None:
+    def call(*words: str) -> Result:
+        command = [sys.executable, "-c", _OLD_CLICK, *words]
+        return run_command(command, clean_environ(root, PYTHONPATH=REPOSITORY), "/")
+
+    assert call().fine().startswith("Usage: rocmenv")
+    assert call("config").err.startswith("Usage: rocmenv config")
+    assert call("nosuch").refused(2) == "`nosuch` is not a command of rocmenv"
+    assert "export ROCM_PATH" in call("env", "6.3", "--shell", "bash").fine()
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -6,12 +6,12 @@ import click
 
 from rocmenv.cli.completion import complete_setting, complete_value
 from rocmenv.cli.output import say, say_json, tell
-from rocmenv.cli.program import Context
+from rocmenv.cli.program import Context, Group
 from rocmenv.ops.configure import set_value, unset_value
 from rocmenv.settings import SETTINGS, Settings
 
 
-@click.group("config")
+@click.group("config", cls=Group)
 def command() -> None:
     """Show and change settings; a variable beats the file, an option beats both."""
 
