@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import sys
 from typing import TYPE_CHECKING
 
+from rocmenv.cli import output
 from rocmenv.cli.names import COMMANDS
 from rocmenv.errors import RocmenvError, SpaceError
 from rocmenv.process import Ended
@@ -33,10 +33,10 @@ def guarded(work: Callable[[], int], process: Process) -> int:
     except RocmenvError as error:
         return tell(error, process)
     except Ended as error:
-        _write_error("rocmenv: interrupted\n")
+        output.tell("rocmenv: interrupted")
         error.finish()
     except KeyboardInterrupt:
-        _write_error("rocmenv: interrupted\n")
+        output.tell("rocmenv: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         _drop_output()  # the reader has gone
@@ -71,12 +71,11 @@ def tell(error: RocmenvError, process: Process) -> int:
     lines = [f"rocmenv: {error.message}{hint}"]
     if error.hint and not one_line:
         lines.append(f"hint: {error.hint}")
-    _write_error("".join(f"{line}\n" for line in lines))
+    output.tell("\n".join(lines))
     try:
         if "--json" in words:
-            from rocmenv.cli.output import say_json  # noqa: PLC0415 - for this branch alone
-
-            say_json({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
+            told = {"code": error.code, "message": error.message, "hint": error.hint}
+            output.say_json({"error": told})
         sys.stdout.flush()
     except OSError:
         _drop_output()
@@ -93,14 +92,6 @@ def _own_words(process: Process) -> tuple[str, ...]:
     command = "".join(words[start : start + 1])
     runs = command == "exec" or (has_plus and command not in COMMANDS)
     return words[:start] if runs else words
-
-
-def _write_error(text: str) -> None:
-    """`text` to stderr; lost where that is a terminal that was closed, or is full."""
-    data = text.encode("utf-8", "surrogateescape")
-    with contextlib.suppress(OSError):
-        while data:
-            data = data[os.write(sys.stderr.fileno(), data) :]
 
 
 def _unforeseen(error: Exception) -> RocmenvError:

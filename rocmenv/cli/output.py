@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +26,19 @@ def raw(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """A line for people, to stderr."""
-    sys.stderr.flush()
-    sys.stderr.buffer.write(f"{text}\n".encode("utf-8", "surrogateescape"))
-    sys.stderr.buffer.flush()
+    """A line for people, to stderr; lost where that is closed or full, as nothing hangs on it."""
+    data = f"{text}\n".encode("utf-8", "surrogateescape")
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
+        # Past Python's buffer, which would try once more at exit and complain.
+        while data:
+            data = data[os.write(sys.stderr.fileno(), data) :]
 
 
 def say_json(value: Mapping[str, Any]) -> None:
     """An object with the schema's number, to stdout."""
+    import json  # noqa: PLC0415 - for this alone
+
     say(json.dumps({"schema": SCHEMA, **value}, indent=1))
 
 

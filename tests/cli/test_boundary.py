@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from rocmenv import __version__
 from rocmenv.cli.names import COMMANDS
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ
-from tests.cli.runner import COMMAND, REPOSITORY, Result, Runner, run, run_command
+from tests.cli.runner import COMMAND, REPOSITORY, Result, Runner, run, run_and_stop, run_command
 
 
 def test_help_comes_without_arguments_and_names_every_command(rocmenv: Runner) -> None:
@@ -187,11 +188,26 @@ def test_an_interrupt_is_130_and_one_line(rocmenv: Runner, monkeypatch: pytest.M
     assert result.err.lstrip() == "rocmenv: interrupted\n"  # on a fresh line, after `^C`
 
 
+def test_an_interrupt_before_anything_is_known_is_the_same(root: Root) -> None:
+    result = run_and_stop(root, "rocmenv.process:Process.current", signal.SIGINT, "versions")
+    assert (result.status, result.out, result.err) == (130, "", "rocmenv: interrupted\n")
+    loaded = "import sys, rocmenv.__main__; print(*(m for m in sys.modules if 'rocmenv' in m))"
+    environ = clean_environ(root, PYTHONPATH=REPOSITORY)
+    assert run_command([sys.executable, "-c", loaded], environ, "/").fine() == (
+        "rocmenv rocmenv.__main__\n"
+    ), "what is loaded before `main` cannot be interrupted with a word"
+
+
 @pytest.mark.parametrize(
     ("line", "status", "message"),
     [
         ("ROCMENV versions >/dev/full", 1, "rocmenv: there is no space left\n"),
         ("ROCMENV version >/dev/full", 1, "rocmenv: there is no space left\n"),
+        ("ROCMENV nosuch 2>&1 | true; exit ${PIPESTATUS[0]}", 2, ""),
+        ("ROCMENV nosuch 2>/dev/full", 2, ""),
+        ("ROCMENV config 2>/dev/full", 2, ""),
+        ("ROCMENV env --undo --shell sh 2>/dev/full", 0, ""),
+        ("ROCMENV rehash 2>&1 >/dev/full | true; exit ${PIPESTATUS[0]}", 0, ""),
         ("ROCMENV version --json +9 >/dev/full", 2, "rocmenv: got unexpected"),
         ("ROCMENV version >&-", 0, ""),
         ("ROCMENV versions >&-", 0, ""),
