@@ -165,7 +165,7 @@ def run(process: Process, args: list[str], plus: str | None) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.exceptions.Abort as error:
-        cause = error.__cause__
+        cause = error.__cause__ or error.__context__  # click 8.1.3 says `from None`
         raise (cause if isinstance(cause, Ended) else KeyboardInterrupt) from None
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "rocmenv"
