@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,9 +36,9 @@ class Context:
     plus: str | None
     root_option: str | None
 
-    @property
+    @cached_property
     def root(self) -> Root:
-        """The root, found when a command first needs it."""
+        """The root, looked for when a command first needs it."""
         return find_root(self.process, self.root_option)
 
 
@@ -113,6 +113,8 @@ class Commands(Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             if _is_program(ctx, args[0]):
                 return "exec", self.get_command(ctx, "exec"), args
+            import difflib  # noqa: PLC0415 - only for messages
+
             near = difflib.get_close_matches(args[0], ORDER, n=1)
             hint = f"did you mean `rocmenv {near[0]}`?" if near else "`rocmenv --help` lists them"
             msg = f"{visible(args[0])} is not a command of rocmenv"

@@ -141,10 +141,18 @@ def leave(environ: Mapping[str, str]) -> Switch:
 
 
 def switch(
-    version: str, layout: Layout, prefix: str, environ: Mapping[str, str], known: Known
+    version: str,
+    layout: Layout,
+    prefix: str,
+    environ: Mapping[str, str],
+    known: Known,
+    back: Switch | None = None,
 ) -> Switch:
-    """The way from `environ` to one in which `prefix` is selected: undo, then apply, as one."""
-    back = leave(environ)
+    """The way from `environ` to one in which `prefix` is selected: undo, then apply, as one.
+
+    `back` is what `leave` says of `environ`, where the caller has it already.
+    """
+    back = back or leave(environ)
     base = patched(environ, back.texts)
     diff = activate(version, layout, prefix, base, known)
     texts = {**back.texts, **{c.name: c.after for c in diff.changes}, RECORD: diff.encode()}

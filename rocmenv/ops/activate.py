@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.env.activation import Known, Switch, leave, switch
 from rocmenv.env.diff import patched
-from rocmenv.errors import CommandNotFoundError, visible
+from rocmenv.errors import CommandNotFoundError, NotInstalledError, StoreError, visible
 from rocmenv.ops.current import installed_for
 from rocmenv.settings import Settings
 from rocmenv.store import registry
@@ -37,12 +38,22 @@ class Launch:
 
 def known(process: Process, root: Root, environ: Mapping[str, str]) -> Known:
     """Every ROCm that can be told by its path: installs, links, AMD's folders, named ones."""
-    listing = registry.load(root)
-    linked = [item.prefix for item in listing.installed.values() if item.receipt.is_link]
+    linked = _links(root)
     named = (environ.get("ROCM_PATH"), environ.get("HIP_PATH"))
     linked += [p for p in named if p and os.path.isfile(os.path.join(p, ".info", "version"))]
     search = Settings(process, root)["search"]
     return Known((str(root.versions),), tuple(linked), tuple(search))
+
+
+def _links(root: Root) -> list[str]:
+    """The prefixes of links. No install is without a `bin`, so their receipts stay unread."""
+    found = []
+    for version in registry.versions(root):
+        if not os.path.isdir(root.version(version) / "bin"):
+            with suppress(StoreError, NotInstalledError):
+                item = registry.find(root, version)
+                found += [item.prefix] if item.receipt.is_link else []
+    return found
 
 
 def switch_to(process: Process, root: Root, item: Installed | None) -> Switch:
@@ -57,6 +68,7 @@ def switch_to(process: Process, root: Root, item: Installed | None) -> Switch:
         item.prefix,
         process.environ,
         known(process, root, base),
+        back,
     )
 
 
@@ -74,22 +86,36 @@ def launch(
     environ = patched(process.environ, change.texts)
     environ.pop("ROCMENV_DIFF", None)
     environ.pop("ROCMENV_SHIM_ROOT", None)
-    if item is None:
-        program = _on_path(process, root, command, environ, root.path)
-    else:
+    if item is not None:
         environ["ROCMENV_VERSION"] = str(item.version)
-        program = find_command(item, command)
-        if program is None and not shim:
-            program = _on_path(process, root, command, environ, root.shims)
+    program = find_command(item, command) if item else None
+    if program is None and not (item and shim):
+        skip = root.shims if item else root.path
+        program = _on_path(process, root, command, environ, skip)
     if program is None:
-        if "/" in command:
-            raise _no_file(process, command)
-        raise _not_found(root, selection, command, item)
-    name = f"{item.version if item else 'system'}/{command}"
+        raise _no_program(process, root, selection, command, item)
     if shim:
-        _refuse_loop(process, root, program, name)
+        name = f"{item.version if item else 'system'}/{command}"
+        again = process.environ.get(LOOPS, "").count(f":{name}:")
+        if again >= 2 or _is_shim(root, program):  # noqa: PLR2004 - once is a tool that calls itself by name
+            raise _endless(program)
         environ[LOOPS] = f"{process.environ.get(LOOPS, '')}:{name}:"
     return Launch(program, environ)
+
+
+def find_program(process: Process, root: Root, selection: Selection, command: str) -> str:
+    """The program that a shim of `command` becomes here, without the environment for it."""
+    item = installed_for(process, root, selection)
+    if item is not None:
+        program = find_command(item, command)
+    else:
+        environ = patched(process.environ, leave(process.environ).texts)
+        program = _on_path(process, root, command, environ, root.path)
+    if program is None:
+        raise _no_program(process, root, selection, command, item)
+    if _is_shim(root, program):
+        raise _endless(program)
+    return program
 
 
 def find_command(item: Installed, command: str) -> str | None:
@@ -112,6 +138,14 @@ def _blocked(item: Installed, command: str) -> str | None:
 def having(root: Root, command: str) -> list[Installed]:
     """The installed versions that have a command, oldest first."""
     return [i for i in registry.load(root).installed.values() if find_command(i, command)]
+
+
+def _no_program(
+    process: Process, root: Root, selection: Selection, command: str, item: Installed | None
+) -> CommandNotFoundError:
+    if "/" in command:
+        return _no_file(process, command)
+    return _not_found(root, selection, command, item)
 
 
 def _no_file(process: Process, command: str) -> CommandNotFoundError:
@@ -184,12 +218,7 @@ def _is_shim(root: Root, program: str) -> bool:
     return shim.exists() and os.path.samefile(shim, program)
 
 
-def _refuse_loop(process: Process, root: Root, program: str, name: str) -> None:
-    again = process.environ.get(LOOPS, "").count(f":{name}:")
-    if _is_shim(root, program) or again >= 2:  # noqa: PLR2004 - once is a tool that calls itself by name
-        msg = (
-            f"{program} starts the shim of {visible(os.path.basename(program))} again, without end"
-        )
-        raise CommandNotFoundError(
-            msg, hint=f"look at it: `file {program}`; a script there should name its tool in full"
-        )
+def _endless(program: str) -> CommandNotFoundError:
+    msg = f"{program} starts the shim of {visible(os.path.basename(program))} again, without end"
+    hint = f"look at it: `file {program}`; a script there should name its tool in full"
+    return CommandNotFoundError(msg, hint=hint)

@@ -57,36 +57,44 @@ def version_for(
     Without `versions` only whole installs count: `StoreError` for a broken one that is
     named in full. `NotInstalledError` names the request, its origin and what to type.
     """
-    spec = selection.spec
-    if spec.is_alias:
-        spec = _alias(process, root, selection)
+    if versions is None:
+        item = installed_for(process, root, selection)
+        return item.version if item else None
+    spec = _without_alias(process, root, selection)
     if spec.is_system:
         return None
-    version = choose(spec, versions) if versions is not None else _whole(root, spec)
+    version = choose(spec, versions)
     if version is None:
         raise _not_installed(selection, spec, versions or registry.versions(root))
     return version
 
 
 def installed_for(process: Process, root: Root, selection: Selection) -> Installed | None:
-    """As `version_for`, with receipt and prefix."""
-    version = version_for(process, root, selection)
-    return None if version is None else registry.find(root, version)
+    """As `version_for` of whole installs, with receipt and prefix; the receipt is read once."""
+    spec = _without_alias(process, root, selection)
+    if spec.is_system:
+        return None
+    item = _whole(root, spec)
+    if item is None:
+        raise _not_installed(selection, spec, registry.versions(root))
+    return item
 
 
-def _whole(root: Root, spec: Spec) -> Version | None:
+def _whole(root: Root, spec: Spec) -> Installed | None:
     """As `choose` from what is installed; a broken install stands back for the next best."""
     versions = registry.versions(root)
     while (version := choose(spec, versions)) is not None:
         try:
-            registry.find(root, version)
+            return registry.find(root, version)
         except (StoreError, NotInstalledError):
             if spec.exact is not None:
                 raise
             versions.remove(version)
-        else:
-            return version
     return None
+
+
+def _without_alias(process: Process, root: Root, selection: Selection) -> Spec:
+    return _alias(process, root, selection) if selection.spec.is_alias else selection.spec
 
 
 def _alias(process: Process, root: Root, selection: Selection) -> Spec:

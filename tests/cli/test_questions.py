@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from rocmenv.model.receipt import Receipt
+from rocmenv.ops.activate import launch
+from rocmenv.ops.current import asked
 from rocmenv.store.paths import Root
-from tests.builders import add, clean_environ, fake_prefix
+from tests.builders import add, clean_environ, fake_prefix, process
 from tests.cli.runner import COMMAND, Runner, run
 
 
@@ -129,6 +132,37 @@ def test_the_machines_program_is_never_a_shim_by_another_path(
     versions = folder.replace("/shims", "/versions/6.3.0/bin")
     out = rocmenv("which", "hipcc", PATH=f"{versions}:{real}:/usr/bin").fine()
     assert out == f"{real}/hipcc\n"
+
+
+def test_inside_a_shim_which_shows_the_program_too(rocmenv: Runner, root: Root) -> None:
+    out = rocmenv(
+        "+6.3.0", "which", "hipcc", ROCMENV_SHIMS=":6.3.0/hipcc:" * 2, ROCMENV_VERSION="6.3.0"
+    ).fine()
+    assert out == f"{root.versions}/6.3.0/bin/hipcc\n"
+
+
+def test_each_receipt_is_read_once_and_only_where_it_is_needed(
+    rocmenv: Runner, root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start of a program reads the chosen one, and those of links, whose places count."""
+    rocmenv("link", str(fake_prefix(tmp_path / "site", "6.2.4")), "6.2.4").fine()
+    read: list[str] = []
+
+    def parse(text: str, path: str) -> Receipt:
+        read.append(path.removeprefix(f"{root.versions}/").partition("/")[0])
+        return real(text, path)
+
+    real = Receipt.parse
+    monkeypatch.setattr(Receipt, "parse", parse)
+    rocmenv("+6.3", "which", "hipcc").fine()
+    assert read == ["6.3.0"]
+    rocmenv("+6.3", "prefix").fine()
+    assert read == ["6.3.0"] * 2
+    read.clear()
+    call = process(root.path, {"LD_LIBRARY_PATH": f"{tmp_path}/site/lib:/mine"})
+    ready = launch(call, root, asked("6.3"), "hipcc", shim=False)
+    assert read == ["6.3.0", "6.2.4"]
+    assert ready.environ["LD_LIBRARY_PATH"] == f"{root.versions}/6.3.0/lib:/mine"
 
 
 def test_whence_lists_versions_or_paths(rocmenv: Runner, root: Root, tmp_path: Path) -> None:

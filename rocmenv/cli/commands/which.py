@@ -8,7 +8,7 @@ from rocmenv.cli.completion import complete_command
 from rocmenv.cli.output import say
 from rocmenv.cli.program import Context
 from rocmenv.ops import current
-from rocmenv.ops.activate import launch
+from rocmenv.ops.activate import find_program
 
 
 @click.command("which")
@@ -17,5 +17,4 @@ from rocmenv.ops.activate import launch
 def command(ctx: Context, name: str) -> None:
     """Show the path of the program that COMMAND runs here."""
     selection = current.selected(ctx.process, ctx.root, ctx.plus)
-    item = current.installed_for(ctx.process, ctx.root, selection)
-    say(launch(ctx.process, ctx.root, selection, name, shim=item is not None).program)
+    say(find_program(ctx.process, ctx.root, selection, name))
