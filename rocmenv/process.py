@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import contextmanager, suppress
@@ -53,9 +54,17 @@ class Process:
     def replace(
         self, program: str, arguments: Sequence[str], environ: Mapping[str, str]
     ) -> NoReturn:
-        """Become another program. Raises OSError when that cannot be started."""
+        """Become another program. Raises OSError when that cannot be started.
+
+        As in a shell, a text without `#!` is a script of /bin/sh.
+        """
         _flush()
-        os.execve(program, [program, *arguments], dict(environ))  # noqa: S606 - that is the job
+        try:
+            os.execve(program, [program, *arguments], dict(environ))  # noqa: S606 - that is the job
+        except OSError as error:
+            if error.errno != errno.ENOEXEC or not _is_text(program):
+                raise
+        os.execve("/bin/sh", ["/bin/sh", program, *arguments], dict(environ))  # noqa: S606 - as above
 
     def leave(self, status: int) -> NoReturn:
         """End at once: what was written is flushed, nothing else is tidied up."""
@@ -107,6 +116,12 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # a stream that was closed before we started
             stream.flush()
+
+
+def _is_text(path: str) -> bool:
+    """Whether a file may be a script: a program for another machine has NUL bytes at once."""
+    with open(path, "rb") as file:
+        return b"\0" not in file.read(128)
 
 
 def _has_folder() -> bool:

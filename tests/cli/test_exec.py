@@ -134,6 +134,19 @@ def test_exec_becomes_the_program_and_gets_its_signals(root: Root) -> None:
         assert child.wait(20) == 7
 
 
+def test_a_text_without_a_first_line_is_a_script_of_the_shell(root: Root) -> None:
+    program = root.versions / "6.3.0/bin/hipcc"
+    program.write_text('echo "$0" "$@"\nexit 5\n')
+    for result in (
+        run(root, "+6.3", "exec", "hipcc", "a b", "-x"),
+        run_command([str(root.shims / "hipcc"), "+6.3", "a b", "-x"], clean_environ(root), "/"),
+    ):
+        assert (result.status, result.out) == (5, f"{program} a b -x\n")
+    program.write_bytes(b"\x7fELF\x02\x01\x01\0not of this machine")
+    message = run(root, "+6.3", "exec", "hipcc").refused(127)
+    assert message == f"{program} cannot be started (Exec format error)"
+
+
 def test_a_program_that_cannot_start_is_named(rocmenv: Runner, root: Root) -> None:
     program = root.versions / "6.3.0/bin/hipcc"
     program.write_text("#!/nowhere/at/all\n")
