@@ -58,8 +58,11 @@ def execute(
     try:
         process.replace(ready.program, arguments, ready.environ)
     except OSError as error:
+        import shlex  # noqa: PLC0415 - only for messages
+
         msg = f"{ready.program} cannot be started ({error.strerror})"
-        raise CommandNotFoundError(msg, hint=f"look at it: `file {ready.program}`") from error
+        look = f"file {shlex.quote(ready.program)}"
+        raise CommandNotFoundError(msg, hint=f"look at it: `{look}`") from error
 
 
 def _version(process: Process, plus: str | None) -> int:
@@ -76,7 +79,7 @@ def _init(process: Process, shell: str) -> int:
 
 def _resolve(process: Process, words: list[str], plus: str | None) -> int | None:
     words = [word for word in words if word not in ("--", "--one-line")]
-    if any(word.startswith("--") for word in words):
+    if len(words) > 1 or any(word.startswith("--") for word in words):
         return None
     root = find_root(process)
     selection = current.selected(process, root, words[0] if words else plus)

@@ -193,7 +193,8 @@ def _read(root: Root) -> dict[str, Any]:
     try:
         if root.config.exists() and not root.config.is_file():
             msg = f"{root.config} is not a file"
-            raise ConfigError(msg, hint=f"move it away: `mv {root.config} {root.config}.old`")
+            place = _quoted(root)
+            raise ConfigError(msg, hint=f"move it away: `mv {place} {place}.old`")
         text = root.config.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
@@ -210,6 +211,11 @@ def _read(root: Root) -> dict[str, Any]:
         return tomlkit.parse(text).unwrap()
     except (ValueError, RecursionError) as error:
         msg = f"{root.config} is not TOML ({error})"
-        raise ConfigError(
-            msg, hint=f"mend or remove it: `${{EDITOR:-vi}} {root.config}`"
-        ) from error
+        hint = f"mend or remove it: `${{EDITOR:-vi}} {_quoted(root)}`"
+        raise ConfigError(msg, hint=hint) from error
+
+
+def _quoted(root: Root) -> str:
+    import shlex  # noqa: PLC0415 - only for messages
+
+    return shlex.quote(str(root.config))

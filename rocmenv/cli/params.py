@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rocmenv.errors import UsageError
+from rocmenv.errors import UsageError, visible
 from rocmenv.shells.choose import SHELLS, shell_named
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-    from rocmenv.process import Process
 
     _Text = click.ParamType[str]
 else:  # click 8.3 and older have no type argument
@@ -38,11 +36,17 @@ class _ShellName(_Text):
 SHELL = _ShellName()
 
 
-def detected_shell(process: Process, known: tuple[str, ...] = tuple(SHELLS)) -> str:
+def takes_no_version(option: str, word: str | None) -> None:
+    """`UsageError` for a version beside an option that would drop it without a word."""
+    if word is not None:
+        msg = f"`{option}` takes no version"
+        raise UsageError(msg, hint=f"leave {visible(word)} out, or the option")
+
+
+def detected_shell(known: tuple[str, ...] = tuple(SHELLS)) -> str:
     """The shell that called, by its process; a guess is never made (case R12)."""
     import shellingham  # noqa: PLC0415 - reads the process table
 
-    del process
     try:
         name: str = shellingham.detect_shell()[0]
     except shellingham.ShellDetectionFailure:

@@ -44,6 +44,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 _CLAUSE = re.compile(r"(>=|<=|==|!=|>|<)\s*([0-9][0-9A-Za-z.+]*)", re.ASCII)
 _PHASES = {".dev": 0, "a": 1, "b": 2, "rc": 3, "": 4}
 _FORMS = "a version is written like `6.3.0`, `6.3`, `latest`, `>=6.3,<7` or `system`"
+_FULL_FORMS = "a version in full is written like `6.3.0`, `6.3.0+site` or `10.0.0rc2`"
 
 _Key = tuple[tuple[int, ...], int, int, tuple[tuple[int, int, str], ...]]
 
@@ -73,8 +74,8 @@ class Version:
         """
         match = _VERSION.fullmatch(text) if len(text) <= _LONGEST else None
         if match is None:
-            msg = f"{visible(text)} is not a version"
-            raise InvalidVersionError(msg, hint=_FORMS)
+            msg = f"{visible(text)} is not a version in full"
+            raise InvalidVersionError(msg, hint=_FULL_FORMS)
         numbers = [int(match[name] or 0) for name in ("major", "minor", "patch", "fourth")]
         parts = (match["local"] or "").split(".") if match["local"] else []
         return cls(

@@ -173,7 +173,8 @@ def _not_found(
     if others:
         listed = ", ".join(map(str, others))
         best = ([v for v in others if v.is_final and not v.local] or others)[-1]
-        hint = f"these have it: {listed}; run `rocmenv +{best} exec {command}`"
+        run = f"rocmenv +{best} exec {shlex.quote(command)}"
+        hint = f"these have it: {listed}; run `{run}`"
         return CommandNotFoundError(msg, hint=hint)
     if item is not None:
         import difflib  # noqa: PLC0415 - only for messages
@@ -181,9 +182,18 @@ def _not_found(
         near = difflib.get_close_matches(command, commands(item), n=1)
         if near:
             return CommandNotFoundError(msg, hint=f"did you mean `{near[0]}`?")
-        hint = f"no installed version has it; see `rocmenv install {item.version} --with PACKAGE`"
-        return CommandNotFoundError(msg, hint=hint)
+        return CommandNotFoundError(msg, hint=f"no installed version has it{_more(item)}")
     return CommandNotFoundError(msg, hint="select a version, such as: `rocmenv use latest`")
+
+
+def _more(item: Installed) -> str:
+    """What to look at next: how an install gets a further package, if it is of a channel."""
+    source, release = item.receipt.source, item.version.without_local
+    if source not in ("legacy", "distro"):
+        return "; `rocmenv versions` shows them"
+    channel = " --channel distro" if source == "distro" else ""
+    name = f" --as {item.version}" if item.version.local and source == "legacy" else ""
+    return f"; see `rocmenv install --reinstall {release}{name}{channel} --with PACKAGE`"
 
 
 def _on_path(
@@ -220,5 +230,5 @@ def _is_shim(root: Root, program: str) -> bool:
 
 def _endless(program: str) -> CommandNotFoundError:
     msg = f"{program} starts the shim of {visible(os.path.basename(program))} again, without end"
-    hint = f"look at it: `file {program}`; a script there should name its tool in full"
+    hint = f"look at it: `file {shlex.quote(program)}`; a script there should name its tool in full"
     return CommandNotFoundError(msg, hint=hint)

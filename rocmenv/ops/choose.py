@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,17 +20,20 @@ if TYPE_CHECKING:
     from rocmenv.store.paths import Root
 
 
-def set_pin(process: Process, root: Root, text: str, *, force: bool = False) -> Path:
-    """Write the pin of the current folder; the file's path.
+def set_pin(process: Process, root: Root, text: str, *, force: bool = False) -> tuple[Path, Spec]:
+    """Write the pin of the current folder; the file's path, and what it says now.
 
-    The request is written as it was typed: `6.3` stays the newest 6.3.x.
+    The request stays a request: `6.3` is the newest 6.3.x from now on too. It is written in
+    its plainest spelling, `6.3.0` for `v6.3.0`.
     """
     path = _pin_here(process)
     if path.is_dir():
         msg = f"{path} is a folder"
-        raise StoreError(msg, hint=f"move it away: `mv {path} {path}.old`")
-    pins.write(path, _checked(process, root, text, force=force))
-    return path
+        place = shlex.quote(str(path))
+        raise StoreError(msg, hint=f"move it away: `mv {place} {place}.old`")
+    spec = _checked(process, root, text, force=force)
+    pins.write(path, spec)
+    return path, spec
 
 
 def unset_pin(process: Process) -> Path:
@@ -53,17 +57,18 @@ def _pin_here(process: Process) -> Path:
     return Path(process.cwd) / PIN_NAME
 
 
-def set_default(process: Process, root: Root, text: str, *, force: bool = False) -> Path:
-    """Write the user's default; the file's path."""
+def set_default(
+    process: Process, root: Root, text: str, *, force: bool = False
+) -> tuple[Path, Spec]:
+    """Write the user's default; the file's path, and what it says now, as `set_pin`."""
     spec = _checked(process, root, text, force=force)
     ready_to_write(root)
     pins.write(root.default, spec)
-    return root.default
+    return root.default, spec
 
 
-def unset_default(process: Process, root: Root) -> None:
+def unset_default(root: Root) -> None:
     """Have no default. Fine when there was none."""
-    del process
     ready_to_write(root)
     root.default.unlink(missing_ok=True)
 
@@ -81,7 +86,8 @@ def needs_function(process: Process, command: str, word: str | None) -> UsageErr
     line = f'eval "$(rocmenv init {shell if shell in SHELLS else "bash"})"'
     if shell == "fish":
         line = "rocmenv init fish | source"
-    other = f", or for one command: `rocmenv +{word} exec COMMAND`" if word else ""
+    plus = shlex.quote(f"+{word}")
+    other = f", or for one command: `rocmenv {plus} exec COMMAND`" if word else ""
     return UsageError(msg, hint=f"set the shell up with `{line}`{other}")
 
 

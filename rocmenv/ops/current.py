@@ -131,5 +131,7 @@ def _not_installed(selection: Selection, spec: Spec, versions: list[Version]) ->
     near = nearest(wanted, versions)
     guess = f"did you mean `{near[0]}`? or " if near else ""
     see = "`rocmenv versions` shows what is installed"
-    install = f'"{wanted}"' if spec.clauses else wanted
-    return NotInstalledError(msg, hint=f"{guess}run `rocmenv install {install}`; {see}")
+    import shlex  # noqa: PLC0415 - only for messages
+
+    install = f"run `rocmenv install {shlex.quote(wanted)}`"  # a range has signs of the shell
+    return NotInstalledError(msg, hint=f"{guess}{install}; {see}")

@@ -14,7 +14,7 @@ from rocmenv.model.version import Version
 from rocmenv.ops.activate import switch_to
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
-from tests.builders import add, clean_environ, fake_prefix, process
+from tests.builders import add, clean_environ, fake_prefix, process, root_with
 from tests.cli.runner import COMMAND, Runner, run
 
 PIN = ".rocm-version"
@@ -43,6 +43,51 @@ def test_the_default_is_written_as_typed(
     assert rocmenv("global", "--unset").fine() == ""
     assert rocmenv("global").fine() == "system\n"
     assert rocmenv("global", "--unset").fine() == ""
+
+
+@pytest.mark.parametrize("command", ["local", "global"])
+def test_a_choice_says_what_it_writes(
+    rocmenv: Runner, root: Root, project: Path, command: str
+) -> None:
+    path = project / PIN if command == "local" else root.default
+    assert rocmenv(command, "v6.3.0").err == f"rocmenv: {path} now says 6.3.0\n"
+    assert path.read_text() == "6.3.0\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("local", "--unset", "7.0"), "--unset"),
+        (("global", "7.0", "--unset"), "--unset"),
+        (("shell", "--unset", "7.0"), "--unset"),
+        (("env", "--undo", "7.0", "--shell", "sh"), "--undo"),
+    ],
+)
+def test_a_version_beside_an_option_that_takes_none_is_refused(
+    rocmenv: Runner, root: Root, project: Path, words: tuple[str, ...], option: str
+) -> None:
+    (project / PIN).write_text("6.3\n")
+    root.default.write_text("6.3\n")
+    assert rocmenv(*words).refused(2) == f"`{option}` takes no version"
+    assert (project / PIN).exists()
+    assert root.default.exists()
+
+
+def test_hints_have_quotes_where_a_shell_needs_them(tmp_path: Path, rocmenv: Runner) -> None:
+    assert "`rocmenv '+>=6.3,<7' exec COMMAND`" in rocmenv("use", ">=6.3,<7").hint
+    assert "`rocmenv install '!=6.3,>7'`" in rocmenv("prefix", "!=6.3,>7").hint
+    root = root_with(tmp_path / "a b", "6.3.0")
+    (root.versions / "6.3.0/bin/hipcc").write_text("#!/nowhere/at/all\n")
+    hint = run(root, "+6.3", "exec", "hipcc").hint
+    assert hint == f"look at it: `file '{root.versions}/6.3.0/bin/hipcc'`"
+    (root.path / PIN).mkdir()
+    assert f"`mv '{root.path}/{PIN}'" in run(root, "local", "6.3", cwd=root.path).hint
+    root.config.write_text("no toml")
+    assert f"-vi}} '{root.config}'`" in run(root, "config", "list").hint
+    root.config.unlink()
+    root.config.mkdir()
+    hint = run(root, "config", "list").hint
+    assert hint == f"move it away: `mv '{root.config}' '{root.config}'.old`"
 
 
 def test_comments_of_a_pin_stay(rocmenv: Runner, project: Path) -> None:

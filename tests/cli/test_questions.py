@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rocmenv.model.receipt import Receipt
+from rocmenv.model.version import Version
 from rocmenv.ops.activate import launch
 from rocmenv.ops.current import asked
 from rocmenv.store.paths import Root
@@ -89,8 +90,27 @@ def test_which_names_the_versions_that_have_it(rocmenv: Runner, root: Root, tmp_
     assert result.refused(127).startswith("the system has no command `rocprof`")
     assert "6.2.4" in result.hint
     result = rocmenv("which", "nowhere-at-all", ROCMENV_VERSION="6.4.1")
-    assert "`rocmenv install 6.4.1 --with PACKAGE`" in result.hint
-    assert result.status == 127
+    assert result.refused(127).startswith("version 6.4.1 has no command `nowhere-at-all`")
+    assert result.hint == "no installed version has it; `rocmenv versions` shows them"
+
+
+@pytest.mark.parametrize(
+    ("version", "source", "words"),
+    [
+        ("6.4.1", "legacy", "6.4.1 --with PACKAGE"),
+        ("6.4.1+site", "legacy", "6.4.1 --as 6.4.1+site --with PACKAGE"),
+        ("6.4.1+distro", "distro", "6.4.1 --channel distro --with PACKAGE"),
+    ],
+)
+def test_a_hint_for_a_further_package_can_be_pasted(
+    rocmenv: Runner, root: Root, tmp_path: Path, version: str, source: str, words: str
+) -> None:
+    if version != "6.4.1":
+        add(root, version, fake_prefix(tmp_path / "more", "6.4.1"))
+    path = root.receipt(Version.parse(version))
+    path.write_text(path.read_text().replace('"local"', f'"{source}"'))
+    hint = rocmenv(f"+{version}", "which", "nowhere-at-all").hint
+    assert hint == f"no installed version has it; see `rocmenv install --reinstall {words}`"
 
 
 @pytest.mark.parametrize("name", ["../bin/hipcc", "bin/hipcc", ""])
@@ -188,6 +208,7 @@ def test_resolve_answers_as_hooks_want_it(rocmenv: Runner, project: Path) -> Non
     assert rocmenv("resolve", "--one-line").fine() == "system\n"
     (project / ".rocm-version").write_text("6.4\n")
     assert rocmenv("resolve").fine() == "6.4.1\n"
+    assert "unexpected extra argument" in rocmenv("resolve", "6.3.0", "junk").refused(2)
     assert rocmenv("--root", str(rocmenv.root.path), "resolve", "6.3").fine() == "6.3.0\n"
 
 

@@ -6,7 +6,7 @@ import click
 
 from rocmenv.cli.completion import complete_installed
 from rocmenv.cli.output import raw, say_json, tell
-from rocmenv.cli.params import SHELL, detected_shell
+from rocmenv.cli.params import SHELL, detected_shell, takes_no_version
 from rocmenv.cli.program import Context
 from rocmenv.env.activation import leave
 from rocmenv.ops import current
@@ -24,7 +24,9 @@ def command(
     ctx: Context, spec: str | None, shell_name: str | None, *, undo: bool, as_json: bool
 ) -> None:
     """Print shell code that selects VERSION, or the version selected here."""
-    name = "" if as_json else shell_name or detected_shell(ctx.process)
+    if undo:
+        takes_no_version("--undo", spec)
+    name = "" if as_json else shell_name or detected_shell()
     if undo:
         change = leave(ctx.process.environ)
         if change.left is None:

@@ -6,6 +6,7 @@ import click
 
 from rocmenv.cli.completion import complete_installed
 from rocmenv.cli.output import say, tell
+from rocmenv.cli.params import takes_no_version
 from rocmenv.cli.program import Context
 from rocmenv.ops.choose import default_spec, set_default, unset_default
 
@@ -18,8 +19,10 @@ from rocmenv.ops.choose import default_spec, set_default, unset_default
 def command(ctx: Context, spec: str | None, *, unset: bool, force: bool) -> None:
     """Make VERSION the default; without VERSION, show the default."""
     if unset:
-        unset_default(ctx.process, ctx.root)
+        takes_no_version("--unset", spec)
+        unset_default(ctx.root)
     elif spec is not None:
-        tell(f"rocmenv: {set_default(ctx.process, ctx.root, spec, force=force)} now says {spec}")
+        path, written = set_default(ctx.process, ctx.root, spec, force=force)
+        tell(f"rocmenv: {path} now says {written}")
     else:
         say(default_spec(ctx.root))

@@ -20,4 +20,4 @@ def command(ctx: Context, shell_name: str | None) -> None:
     bash, zsh, sh:  eval "$(rocmenv init bash)"
     fish:           rocmenv init fish | source
     """  # noqa: D301 - \b is click's mark for lines kept as they are
-    raw(setup_text(ctx.process, ctx.root, shell_name or detected_shell(ctx.process)))
+    raw(setup_text(ctx.process, ctx.root, shell_name or detected_shell()))

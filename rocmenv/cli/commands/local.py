@@ -6,6 +6,7 @@ import click
 
 from rocmenv.cli.completion import complete_installed
 from rocmenv.cli.output import say, tell
+from rocmenv.cli.params import takes_no_version
 from rocmenv.cli.program import Context
 from rocmenv.errors import NotInstalledError
 from rocmenv.ops.choose import set_pin, unset_pin
@@ -20,9 +21,11 @@ from rocmenv.store import pins
 def command(ctx: Context, spec: str | None, *, unset: bool, force: bool) -> None:
     """Write VERSION into .rocm-version in this folder; without VERSION, show what holds."""
     if unset:
+        takes_no_version("--unset", spec)
         tell(f"rocmenv: removed {unset_pin(ctx.process)}")
     elif spec is not None:
-        tell(f"rocmenv: {set_pin(ctx.process, ctx.root, spec, force=force)} now says {spec}")
+        path, written = set_pin(ctx.process, ctx.root, spec, force=force)
+        tell(f"rocmenv: {path} now says {written}")
     else:
         found = pins.nearest(ctx.process.cwd)
         if found is None:

@@ -6,6 +6,7 @@ import click
 
 from rocmenv.cli.completion import complete_installed
 from rocmenv.cli.output import say
+from rocmenv.cli.params import takes_no_version
 from rocmenv.cli.program import Context
 from rocmenv.errors import NotInstalledError
 from rocmenv.ops.choose import needs_function
@@ -17,6 +18,8 @@ from rocmenv.ops.choose import needs_function
 @click.pass_obj
 def command(ctx: Context, spec: str | None, *, unset: bool) -> None:
     """Select VERSION in this shell alone; without VERSION, show that choice."""
+    if unset:
+        takes_no_version("--unset", spec)
     if spec is not None or unset:
         raise needs_function(ctx.process, "shell", spec)
     text = ctx.process.get("ROCMENV_VERSION")

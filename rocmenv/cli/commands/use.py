@@ -33,5 +33,5 @@ def command(ctx: Context, spec: str | None, *, project: bool, default: bool, for
     if spec is None:
         msg = "a version is missing"
         raise UsageError(msg, hint="name one: `rocmenv use --project latest`")
-    path = (set_pin if project else set_default)(ctx.process, ctx.root, spec, force=force)
-    tell(f"rocmenv: {path} now says {spec}")
+    path, written = (set_pin if project else set_default)(ctx.process, ctx.root, spec, force=force)
+    tell(f"rocmenv: {path} now says {written}")
