@@ -32,18 +32,26 @@ class Wish:
 
 
 def target(wish: Wish) -> Version | None:
-    """The version that a wish will be installed as, None when its source decides."""
-    if wish.name:
-        return Version.parse(wish.name)
+    """The version that a wish will be installed as, None when its source decides.
+
+    `UsageError` for a name that stands for another release than the request.
+    """
+    spec = Spec.parse(wish.spec)
     if wish.source:
-        spec = Spec.parse(wish.spec)
         if spec.exact is None and len(spec.prefix) != 2:  # noqa: PLR2004 - X.Y is a release's name
             msg = f"`--from` needs the version in full, not `{wish.spec}`"
             raise UsageError(msg, hint="`rocmenv install 6.3.0 --from FILE`")
-        return Version.parse_release(str(spec))
-    if wish.channel == "legacy":
-        return catalog.pick(catalog.load(), Spec.parse(wish.spec))
-    return None
+        release: Version | None = Version.parse_release(str(spec))
+    else:
+        release = catalog.pick(catalog.load(), spec) if wish.channel == "legacy" else spec.exact
+    if not wish.name:
+        return release if wish.source or wish.channel == "legacy" else None
+    name = Version.parse(wish.name)
+    if release is not None and release.release != name.release:
+        msg = f"`--as {wish.name}` names another release than {release}"
+        hint = f"name it after its release: `--as {release.without_local}+NAME`"
+        raise UsageError(msg, hint=hint)
+    return name
 
 
 def make_plan(process: Process, wish: Wish, downloads: Downloads, report: Reporter) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -98,6 +99,8 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
         named = None if given["reinstall"] else ops.already(ctx.process, ctx.root, wish)
         if named is not None:
             _tell_done(named, given, "is installed already")
+            if not given["quiet"]:
+                _tell_unused(named, ctx.process.args, given)
             return
         must_be_writable(ctx.root)
     plan = make_plan(ctx.process, wish, downloads, report)
@@ -118,6 +121,24 @@ def _tell_done(item: Installed, given: dict[str, object], words: str) -> None:
         say_json({"version": str(item.version), "prefix": item.prefix})
     elif not given["quiet"]:
         tell(f"rocmenv: {item.version} {words}: {item.prefix}")
+
+
+def _tell_unused(item: Installed, words: tuple[str, ...], given: dict[str, object]) -> None:
+    """A note about options for the packages of an install that is there already."""
+    suffixes = ("", str(item.version.without_local))  # legacy's packages end in their release
+    have = {part.name for part in item.receipt.items}
+    extra = given["extra"] if isinstance(given["extra"], tuple) else ()
+    lacks = any({f"{name}{s}" for s in suffixes}.isdisjoint(have) for name in extra)
+    options = (("--with", lacks), ("--profile", given["profile"]))
+    unused = [f"`{option}`" for option, is_unused in options if is_unused]
+    if not unused:
+        return
+    again = f"it is linked to {item.prefix}, which stays as it is"
+    if not item.receipt.is_link:
+        at = words.index("install") + 1
+        command = shlex.join(("rocmenv", *words[:at], "--reinstall", *words[at:]))
+        again = f"to make it anew: `{command}`"
+    tell(f"note: {' and '.join(unused)} had no effect; {again}")
 
 
 def _tell_result(host: tuple[str, ...], unrelocated: tuple[str, ...], *, quiet: bool) -> None:
