@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -78,12 +79,14 @@ class Settings:
         text = self._process.get(setting.variable) if setting.variable else None
         if text is not None:
             return Value(parse_value(setting, text, setting.variable or ""), setting.variable or "")
-        found = _lookup(self._file(), key)
+        found: Any = _lookup(self._file(), key)
         if found is None:
             return Value(setting.default, "default")
         if not _is_fit(setting, found):
             msg = f"`{key}` in {self._root.config} should be {_words(setting)}"
             raise ConfigError(msg, hint=f"run `rocmenv config unset {key}`")
+        if setting.kind is list:
+            found = [self._folder(text) for text in found]
         return Value(found, str(self._root.config))
 
     def __getitem__(self, key: str) -> Any:  # noqa: ANN401 - a setting's type is in its row
@@ -127,6 +130,10 @@ class Settings:
         table = self._file().get(ALIASES, {})
         return table if isinstance(table, dict) else {}
 
+    def _folder(self, text: str) -> str:
+        plain = _plain_folder(text) or text
+        return f"{self._process.home}{plain[1:]}" if plain.startswith("~") else plain
+
     def _file(self) -> dict[str, Any]:
         if self._table is None:
             self._table = _read(self._root)
@@ -153,11 +160,24 @@ def parse_value(setting: Setting, text: str, origin: str) -> object:
     if setting.kind is int and _NUMBER.fullmatch(lowered):
         return int(lowered)
     if setting.kind is list:
-        return [part for part in text.split(":") if part]
+        folders = [_plain_folder(part) for part in text.split(":") if part]
+        if None not in folders:
+            return folders
     if setting.kind is str and text and text in (setting.choices or (text,)):
         return text
     msg = f"`{setting.key}` should be {_words(setting)}, not {visible(text)} ({origin})"
     raise ConfigError(msg)
+
+
+def _plain_folder(text: str) -> str | None:
+    """A folder as it is compared with entries of path lists; None for a relative one.
+
+    `~` stays: the file may be shared by homes. A person's name behind it is not understood.
+    """
+    if text != "~" and not text.startswith(("/", "~/")):
+        return None
+    plain = os.path.normpath(text)
+    return f"/{plain.lstrip('/')}" if plain.startswith("/") else plain
 
 
 def _is_fit(setting: Setting, value: object) -> bool:
@@ -165,7 +185,9 @@ def _is_fit(setting: Setting, value: object) -> bool:
     if setting.kind is int:
         return isinstance(value, int) and not isinstance(value, bool) and value > 0
     if setting.kind is list:
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+        return isinstance(value, list) and all(
+            isinstance(item, str) and _plain_folder(item) is not None for item in value
+        )
     if setting.choices:
         return value in setting.choices
     return isinstance(value, setting.kind)
@@ -177,7 +199,7 @@ def _words(setting: Setting) -> str:
     names: dict[type, str] = {
         bool: "`true` or `false`",
         int: "a number from 1",
-        list: "a list of folders",
+        list: "a list of absolute folders",
     }
     return names.get(setting.kind, "a text")
 
@@ -195,7 +217,7 @@ def _read(root: Root) -> dict[str, Any]:
             msg = f"{root.config} is not a file"
             place = _quoted(root)
             raise ConfigError(msg, hint=f"move it away: `mv {place} {place}.old`")
-        text = root.config.read_text(encoding="utf-8")
+        text = root.config.read_text(encoding="utf-8-sig")  # a byte order mark, as in pins
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

@@ -61,6 +61,8 @@ def test_the_table_is_consistent(tmp_path: Path, setting: settings.Setting) -> N
         "offline = 1",
         "search = '/opt'",
         "search = [1]",
+        "search = ['/opt', 'rel']",
+        "search = ['']",
         "profile = 3",
         "legacy = 'x'\njobs = 1.5",
     ],
@@ -85,6 +87,7 @@ def test_a_table_that_is_none_is_as_if_absent(tmp_path: Path) -> None:
         ("offline", "0", False),
         ("jobs", "12", 12),
         ("search", "/a::/b c", ["/a", "/b c"]),
+        ("search", "/opt/://srv/./rocm:~/r/:~", ["/opt", "/srv/rocm", "~/r", "~"]),
         ("legacy.mirror", " x", " x"),
     ],
 )
@@ -92,7 +95,17 @@ def test_texts_become_values(key: str, text: str, value: object) -> None:
     assert parse_value(known_setting(key), text, "x") == value
 
 
-@pytest.mark.parametrize(("key", "text"), [("jobs", "-1"), ("jobs", "²"), ("offline", "")])
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("jobs", "-1"),
+        ("jobs", "²"),
+        ("offline", ""),
+        ("search", "/opt:rel"),
+        ("search", "~other/r"),
+        ("search", "."),
+    ],
+)
 def test_a_text_that_is_no_value_names_its_origin(key: str, text: str) -> None:
     with pytest.raises(ConfigError, match=r"\(ORIGIN\)$"):
         parse_value(known_setting(key), text, "ORIGIN")
@@ -105,6 +118,20 @@ def test_an_unknown_key_has_a_suggestion() -> None:
     with pytest.raises(ConfigError) as caught:
         known_setting("zzz")
     assert caught.value.hint == "`rocmenv config list` shows them"
+
+
+def test_folders_are_read_as_path_lists_have_them(tmp_path: Path) -> None:
+    found = given(tmp_path, "search = ['/opt/', '//srv//rocm', '~/r', '~']\n")
+    home = process(tmp_path).home
+    assert found["search"] == ["/opt", "/srv/rocm", f"{home}/r", str(home)]
+
+
+@pytest.mark.parametrize("version", [(3, 10, 0), sys.version_info])
+def test_a_byte_order_mark_is_all_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(sys, "version_info", version)
+    assert given(tmp_path, "\ufeffjobs = 3\n")["jobs"] == 3
 
 
 def test_an_alias_that_nobody_set(tmp_path: Path) -> None:

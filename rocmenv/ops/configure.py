@@ -52,7 +52,7 @@ def _change(process: Process, root: Root, key: str, value: object) -> None:
 
     with locked(root, WRITERS, "config"):
         try:
-            text = root.config.read_text(encoding="utf-8") if root.config.is_file() else ""
+            text = root.config.read_text(encoding="utf-8-sig") if root.config.is_file() else ""
             document = tomlkit.parse(text)
         except (OSError, ValueError, TOMLKitError) as error:
             msg = f"{root.config} is not TOML ({error})"

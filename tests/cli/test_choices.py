@@ -182,6 +182,24 @@ def test_a_setting_is_set_got_and_unset_with_comments_kept(rocmenv: Runner, root
     assert "# the house's\nmirror = 'http://m'\n" in root.config.read_text()
 
 
+def test_a_file_with_a_byte_order_mark_is_changed(rocmenv: Runner, root: Root) -> None:
+    root.config.write_bytes(b"\xef\xbb\xbf# mine\r\njobs = 3\r\n")
+    rocmenv("config", "set", "offline", "yes").fine()
+    assert rocmenv("config", "get", "jobs").fine() == "3\n"
+    assert rocmenv("config", "get", "offline").fine() == "true\n"
+
+
+def test_a_folder_to_search_counts_however_it_is_written(rocmenv: Runner, root: Root) -> None:
+    rocmenv("config", "set", "search", "/opt/:~/r").fine()
+    assert root.config.read_text() == 'search = ["/opt", "~/r"]\n'
+    home = "/nonexistent"
+    lists = f"/opt/rocm-5.0/lib:{home}/r/rocm/lib:/mine"
+    out = rocmenv("env", "6.3", "--json", LD_LIBRARY_PATH=lists).fine()
+    assert json.loads(out)["variables"]["LD_LIBRARY_PATH"] == f"{root.versions}/6.3.0/lib:/mine"
+    message = "`search` should be a list of absolute folders, not `/opt/:rel` (the command line)"
+    assert rocmenv("config", "set", "search", "/opt/:rel").refused() == message
+
+
 def test_unsetting_what_is_not_set_changes_nothing(rocmenv: Runner, root: Root) -> None:
     rocmenv("config", "unset", "legacy.mirror").fine()
     rocmenv("config", "unset", "aliases.work").fine()

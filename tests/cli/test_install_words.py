@@ -59,6 +59,17 @@ def test_a_name_that_is_no_version_is_told_what_one_is(
     assert "latest" not in result.hint
 
 
+def test_settings_that_are_needed_at_the_end_are_looked_at_first(
+    rocmenv: Runner, root: Root, tree: str
+) -> None:
+    root.config.write_text("search = ['rel']\n[aliases]\nwork = 6.10\n")
+    message = rocmenv("install", "6.2.4", "--from", tree).refused()
+    assert message == f"`search` in {root.config} should be a list of absolute folders"
+    assert "6.2.4" not in os.listdir(root.versions)
+    root.config.write_text("[aliases]\nwork = 6.10\n")
+    rocmenv("install", "6.2.4", "--from", tree).fine()
+
+
 def test_options_that_come_too_late_are_named(rocmenv: Runner, root: Root, tree: str) -> None:
     words = ("install", "6.3.0", "--with", "rocblas", "--profile", "full sdk")
     result = rocmenv(*words)

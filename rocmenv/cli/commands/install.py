@@ -103,6 +103,7 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
                 _tell_unused(named, ctx.process.args, given)
             return
         must_be_writable(ctx.root)
+        settings.value("search")  # which the shims will need: a bad one is told before the download
     plan = make_plan(ctx.process, wish, downloads, report)
     if given["dry_run"]:
         _show(plan, as_json=bool(given["as_json"]))
