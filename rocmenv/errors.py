@@ -9,7 +9,7 @@ from __future__ import annotations
 
 
 def visible(text: str | bytes, limit: int = 60) -> str:
-    r"""`text` in backticks, control and non-printing characters escaped, cut at `limit`.
+    r"""`text` in backticks, escaped where it has others or does not print, cut at `limit`.
 
     A stray carriage return or NUL must be seen in a message (cases R01): terminals show
     neither.
@@ -19,13 +19,14 @@ def visible(text: str | bytes, limit: int = 60) -> str:
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "surrogateescape")
-    shown = text[: limit + 1]
-    cut = len(text) > limit
-    out = "".join(
-        c if c.isprintable() and c != "`" else c.encode("unicode_escape").decode() or c
-        for c in shown[:limit]
-    )
-    return f"`{out}…`" if cut else f"`{out}`"
+    out = "".join(map(_visible_char, text[:limit]))
+    return f"`{out}…`" if len(text) > limit else f"`{out}`"
+
+
+def _visible_char(char: str) -> str:
+    if char == "`":
+        return r"\x60"
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
 
 
 class RocmenvError(Exception):
