@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import click
 
+    from rocmenv.model.version import Version
     from rocmenv.store.paths import Root
 
 
@@ -25,13 +26,29 @@ def complete_installed(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Installed versions, newest first, then aliases, `latest` and `system`."""
-    del ctx, param
-    return _offer(_installed, incomplete)
+    del param
+    return _offer(ctx, _installed, incomplete)
 
 
-def complete_plus(incomplete: str) -> list[CompletionItem]:
+def complete_plus(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """The same as `+VERSION`."""
-    return _offer(lambda p, root: [f"+{word}" for word in _installed(p, root)], incomplete)
+    return _offer(ctx, lambda p, root: [f"+{word}" for word in _installed(p, root)], incomplete)
+
+
+def complete_install(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The versions that `uninstall` takes: no link, and no word that may mean another soon."""
+    del param
+    return _offer(ctx, lambda _process, root: _versions(root, links=False), incomplete)
+
+
+def complete_link(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The versions that `unlink` takes, those among them whose prefix is gone."""
+    del param
+    return _offer(ctx, lambda _process, root: _versions(root, links=True), incomplete)
 
 
 def complete_release(
@@ -40,8 +57,9 @@ def complete_release(
     """The known releases, newest first."""
     from rocmenv.ops.listing import known  # noqa: PLC0415 - most commands need no catalogue
 
-    del ctx, param
+    del param
     return _offer(
+        ctx,
         lambda _process, _root: [str(r.version) for r in reversed(known(unlisted=False))],
         incomplete,
     )
@@ -51,13 +69,13 @@ def complete_command(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The commands that any installed version has."""
-    del ctx, param
-    return complete_program(incomplete)
+    del param
+    return complete_program(ctx, incomplete)
 
 
-def complete_program(incomplete: str) -> list[CompletionItem]:
+def complete_program(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """The same, without a parameter of a command."""
-    return _offer(lambda _process, root: sorted(os.listdir(root.shims)), incomplete)
+    return _offer(ctx, lambda _process, root: _programs(root), incomplete)
 
 
 def complete_file(
@@ -72,16 +90,17 @@ def complete_profile(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The profiles."""
-    del ctx, param
-    return _offer(lambda _process, _root: PROFILE_NAMES, incomplete)
+    del param
+    return _offer(ctx, lambda _process, _root: PROFILE_NAMES, incomplete)
 
 
 def complete_setting(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The keys of settings, and of the aliases that there are."""
-    del ctx, param
+    del param
     return _offer(
+        ctx,
         lambda process, root: [
             *(setting.key for setting in SETTINGS),
             *(f"{ALIASES}.{name}" for name in Settings(process, root).aliases()),
@@ -97,8 +116,8 @@ def complete_value(
     del param
     key = str(ctx.params.get("key"))
     if key.startswith(f"{ALIASES}."):
-        return _offer(_installed, incomplete)
-    return _offer(lambda _process, _root: _values(key), incomplete)
+        return _offer(ctx, _installed, incomplete)
+    return _offer(ctx, lambda _process, _root: _values(key), incomplete)
 
 
 def _values(key: str) -> tuple[str, ...]:
@@ -111,12 +130,28 @@ def _installed(process: Process, root: Root) -> list[str]:
     return [*words, *Settings(process, root).aliases(), "latest", "system"]
 
 
+def _versions(root: Root, *, links: bool) -> list[str]:
+    return [str(v) for v in reversed(registry.versions(root)) if _is_link(root, v) is links]
+
+
+def _is_link(root: Root, version: Version) -> bool:
+    try:
+        return registry.read_receipt(root, version).is_link
+    except RocmenvError:  # without a receipt it goes by the name of its folder, as an install
+        return False
+
+
+def _programs(root: Root) -> list[str]:
+    return sorted(name for name in os.listdir(root.shims) if not name.startswith("."))
+
+
 def _offer(
-    words: Callable[[Process, Root], Iterable[str]], incomplete: str
+    ctx: click.Context, words: Callable[[Process, Root], Iterable[str]], incomplete: str
 ) -> list[CompletionItem]:
     process = Process.current()
     try:
-        found = list(words(process, find_root(process)))
+        root = find_root(process, ctx.find_root().params.get("root_option"))
+        found = list(words(process, root))
     except (RocmenvError, OSError):
         return []
     return [CompletionItem(word) for word in found if word.startswith(incomplete)]

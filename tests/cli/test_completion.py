@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pexpect
 import pytest
 
 from rocmenv.store.paths import Root
-from tests.builders import clean_environ
+from tests.builders import clean_environ, fake_prefix, root_with
 from tests.cli.runner import COMMAND, run
 from tests.shells.harness import find
 
@@ -43,6 +45,29 @@ def offered(root: Root, line: str) -> list[str]:
 )
 def test_what_fits_is_offered(root: Root, line: str, some: list[str]) -> None:
     assert offered(root, line) == [f"plain,{word}" for word in some]
+
+
+def test_the_root_that_was_named_is_asked(root: Root, tmp_path: Path) -> None:
+    other = root_with(tmp_path / "other", "7.0.0", tools=("rocgdb",))
+    line = f"rocmenv --root {other.path}"
+    assert offered(root, f"{line} use 7") == ["plain,7.0.0"]
+    assert offered(root, f"{line} use 6") == []
+    assert offered(root, f"{line} which rocg") == ["plain,rocgdb"]
+    assert offered(root, f"rocmenv --root={other.path} prefix 7") == ["plain,7.0.0"]
+
+
+def test_only_programs_are_offered_as_programs(root: Root) -> None:
+    names = ["clang++", "hipcc", "rocminfo"]
+    for line in ("rocmenv which ", "rocmenv exec "):
+        assert offered(root, line) == [f"plain,{name}" for name in names]
+
+
+def test_what_a_command_would_refuse_is_not_offered(root: Root, tmp_path: Path) -> None:
+    for version in ("6.2.4", "6.2.0"):
+        run(root, "link", str(fake_prefix(tmp_path / version, version))).fine()
+    (tmp_path / "6.2.0").rename(tmp_path / "gone")
+    assert offered(root, "rocmenv uninstall ") == ["plain,6.4.1", "plain,6.3.0"]
+    assert offered(root, "rocmenv unlink ") == ["plain,6.2.4", "plain,6.2.0"]
 
 
 @pytest.mark.parametrize("line", ["rocmenv exec hipcc a", "rocmenv +6.3 hipcc a"])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from rocmenv.cli.ask import may_go
-from rocmenv.cli.completion import complete_installed
+from rocmenv.cli.completion import complete_install
 from rocmenv.cli.output import tell
 from rocmenv.cli.program import Context
 from rocmenv.ops.uninstall import removable, uninstall
 
 
 @click.command("uninstall")
-@click.argument("version", shell_complete=complete_installed)
+@click.argument("version", shell_complete=complete_install)
 @click.option("-y", "--yes", is_flag=True, help="Also when it is active, pinned or the default.")
 @click.pass_obj
 def command(ctx: Context, version: str, *, yes: bool) -> None:
