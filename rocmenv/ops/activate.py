@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rocmenv.env.activation import Known, Switch, leave, switch
@@ -81,6 +81,7 @@ def launch(
     ROCMENV_VERSION keeps the choice for what it starts, and no record is handed on: a
     shell below sets out from the environment that it finds.
     """
+    process = _with_path(process)
     item = installed_for(process, root, selection)
     change = switch_to(process, root, item)
     environ = patched(process.environ, change.texts)
@@ -105,6 +106,7 @@ def launch(
 
 def find_program(process: Process, root: Root, selection: Selection, command: str) -> str:
     """The program that a shim of `command` becomes here, without the environment for it."""
+    process = _with_path(process)
     item = installed_for(process, root, selection)
     if item is not None:
         program = find_command(item, command)
@@ -116,6 +118,13 @@ def find_program(process: Process, root: Root, selection: Selection, command: st
     if _is_shim(root, program):
         raise _endless(program)
     return program
+
+
+def _with_path(process: Process) -> Process:
+    """With the PATH that a shell takes where it is started without one."""
+    if "PATH" in process.environ:
+        return process
+    return replace(process, environ={**process.environ, "PATH": os.defpath})
 
 
 def find_command(item: Installed, command: str) -> str | None:
@@ -206,11 +215,8 @@ def _on_path(
     if "/" in command:
         path = os.path.join(process.cwd, command)
         return path if _can_start(path) else None
-    folders = environ.get("PATH", "")
-    if "PATH" not in process.environ:  # as a shell that is started without one
-        folders = f"{folders}:{os.defpath}".lstrip(":")
     own = os.path.realpath(skip)
-    for folder in folders.split(":"):
+    for folder in environ.get("PATH", "").split(":"):
         path = os.path.join(process.cwd, folder, command)
         if _can_start(path) and not _is_shim(root, path):
             real = os.path.realpath(os.path.dirname(path))

@@ -107,6 +107,13 @@ def test_without_a_path_the_current_folder_is_not_searched(
     )
 
 
+def test_a_program_finds_the_machines_others_where_no_path_was_given(echo: Root) -> None:
+    """An interpreter of `#!/usr/bin/env perl`, say."""
+    _, _, environ = heard(run(echo, "+6.3", "exec", "hipcc", before=("env", "-u", "PATH")))
+    assert environ["PATH"].startswith(f"{echo.versions}/6.3.0/bin:")
+    assert environ["PATH"].endswith(f":{os.defpath}")
+
+
 def test_a_program_by_path_is_run(echo: Root, tmp_path: Path) -> None:
     program = tmp_path / "tool"
     program.write_text(ECHO)
