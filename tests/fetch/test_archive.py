@@ -15,6 +15,7 @@ import sys
 import tarfile
 import tempfile
 import threading
+import zlib
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -636,6 +637,29 @@ def test_a_bomb_takes_no_memory(tmp_path: Path) -> None:
     )
     assert int(run.stdout) < 32
     assert (tmp_path / "t/big").stat().st_size == 200 << 20
+
+
+def greedy(data: bytes) -> bytes:
+    """`data` as an xz file that asks for a dictionary of 1 GiB (the .xz format 1.2.1, 3.1)."""
+    packed = bytearray(lzma.compress(data, preset=0))
+    start, size = 12, (packed[12] + 1) * 4
+    assert packed[start + 2 : start + 4] == b"\x21\x01"  # LZMA2, one byte of properties
+    packed[start + 4] = 36
+    end = start + size - 4
+    packed[end : end + 4] = zlib.crc32(packed[start:end]).to_bytes(4, "little")
+    return bytes(packed)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("fast", [True, False])
+def test_an_archive_that_wants_much_memory_is_refused(
+    monkeypatch: pytest.MonkeyPatch, threads: int, *, fast: bool
+) -> None:
+    if not fast:
+        monkeypatch.setitem(sys.modules, "lzma_mt", None)
+    stream = decode.Stream(io.BytesIO(greedy(b"x" * 1000)), "x.tar", threads=threads)
+    with pytest.raises(ArchiveError, match=r"`x\.tar` is damaged: memory usage limit"):
+        stream.read(1000)
 
 
 def test_a_missing_decoder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

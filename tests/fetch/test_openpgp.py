@@ -180,6 +180,24 @@ def test_an_expired_subkey_counts_no_more(ring: Ring, judge: str) -> None:
     assert "expired" in error.message, judge
 
 
+def test_the_newest_word_on_a_subkeys_end_counts(judge: str) -> None:
+    """A key that was prolonged has both ends in the ring, in any order."""
+    with key_folder() as keys:
+        primary = keys.make("longer", *PAST, kind="rsa2048", use="cert")
+        child = keys.add_subkey("longer", "1y", *PAST)
+        before = keys.export("longer")
+        keys.gpg("--quick-set-expire", primary, "never", child)
+        signed = keys.clearsign(TEXT, "longer")
+        ring = keys.export("longer") + last_packet(before)
+    assert verify(signed, None, ring, frozenset({primary})).data == BODY, judge
+
+
+def last_packet(ring: bytes) -> bytes:
+    from pysequoia.packet import PacketPile  # noqa: PLC0415 - missing where no wheel fits
+
+    return bytes(list(PacketPile.from_bytes(ring))[-1])
+
+
 def test_an_expired_signature_counts_no_more(ring: Ring, judge: str) -> None:
     more = ("--faked-system-time", "20200101T000000!", "--default-sig-expire", "10d")
     name = f"longer-{judge}"

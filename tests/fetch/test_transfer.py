@@ -205,6 +205,28 @@ def test_a_server_that_stays_busy_is_an_error(site: Site, downloads: Downloads) 
     assert site.count(f"/{NAME}") == 3
 
 
+class Waits(threading.Event):
+    """Never set; keeps the pauses between attempts, and lets none of them pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if timeout is not None and timeout < 1:  # not a pause, but the look for open sockets
+            return super().wait(timeout)
+        self.pauses.append(timeout or 0)
+        return False
+
+
+def test_a_server_cannot_ask_for_an_endless_pause(site: Site, tmp_path: Path) -> None:
+    artifact(site)
+    site.script[f"/{NAME}"] = [("busy", 86_400), ("busy", 7)]
+    waits = Waits()
+    assert Downloads(tmp_path / "cache", cancel=waits).read(f"{site.url}/{NAME}") == BODY
+    assert waits.pauses == [30, 7]
+
+
 @pytest.mark.parametrize("status", [403, 404, 410])
 def test_absent_and_forbidden_are_one(site: Site, downloads: Downloads, status: int) -> None:
     """Object storage answers 403 for an object that does not exist (R14)."""
@@ -401,6 +423,14 @@ def test_the_password_of_an_address_is_sent_and_never_shown(
     assert "s3cret" not in caught.value.message
 
 
+def test_the_password_of_an_address_stays_with_its_host(site: Site, downloads: Downloads) -> None:
+    with serving(Site({"/x": b"y"})) as other:
+        site.always["/x"] = ("redirect", f"{other.url}/x")
+        assert downloads.read(site.url.replace("://", "://me:s3cret@") + "/x") == b"y"
+        assert "Authorization" in site.seen[0].headers
+        assert "Authorization" not in other.seen[0].headers
+
+
 def test_requests_name_the_program(site: Site, downloads: Downloads) -> None:
     site.files["/x"] = b"y"
     downloads.read(f"{site.url}/x")
@@ -518,10 +548,11 @@ def test_discard_removes_only_cached_files(
     assert other.exists()
 
 
+@pytest.mark.parametrize("known", [True, False])
 def test_a_link_in_the_cache_is_not_followed(
-    site: Site, downloads: Downloads, tmp_path: Path
+    site: Site, downloads: Downloads, tmp_path: Path, *, known: bool
 ) -> None:
-    wanted = artifact(site)
+    wanted = artifact(site, known=known)
     path = downloads.fetch(wanted)
     aside = tmp_path / "aside"
     path.rename(aside)
