@@ -11,7 +11,6 @@ import re
 import socket
 import threading
 import weakref
-from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 
 import rocmenv
@@ -19,6 +18,7 @@ from rocmenv.errors import TransferError, visible
 from rocmenv.fetch.stop import Interrupted, check
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator, Mapping
     from urllib.request import OpenerDirector, Request
 
@@ -29,6 +29,7 @@ _LONGEST_PAUSE = 30.0
 _POLL = 0.2
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _ABSENT = frozenset({403, 404, 410})
+_ACCOUNT = re.compile(r"^(\w+://)[^/]*@")
 _MIRROR_HINT = "check the connection and the proxy variables, or use `--mirror URL`"
 
 
@@ -348,24 +349,29 @@ def failure(url: str, error: BaseException) -> TransferError:
         host = re.sub(r"^\w+://([^/]*@)?", "", where).partition("/")[0]
         message = f"the host `{host}` is not known (`{where}`)"
         return TransferError(message, hint=_MIRROR_HINT)
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        message = f"the certificate of `{where}` is not accepted: {cause.verify_message}"
-        hint = "behind a company proxy, put its certificate into `SSL_CERT_FILE=FILE`"
-        return TransferError(message, hint=hint)
     if isinstance(cause, TimeoutError):
         return RetryableError(f"`{where}` does not answer in time", hint=_MIRROR_HINT)
-    cut = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError, ssl.SSLError)
-    if isinstance(cause, (*cut, http.client.IncompleteRead)):
+    cut = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError)
+    ended = (ssl.SSLEOFError, ssl.SSLZeroReturnError, http.client.IncompleteRead)
+    if isinstance(cause, (*cut, *ended)):
         return RetryableError(f"the connection to `{where}` was cut", hint=_MIRROR_HINT)
+    if isinstance(cause, ssl.SSLError):
+        return _not_encrypted(where, cause)
     if isinstance(cause, http.client.HTTPException):
         return RetryableError(f"`{where}` does not answer as a web server does")
     words = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return TransferError(f"no connection to `{where}`: {words.lower()}", hint=_MIRROR_HINT)
 
 
-@cache
-def _account() -> re.Pattern[str]:
-    return re.compile(r"^(\w+://)[^/]*@")
+def _not_encrypted(where: str, error: ssl.SSLError) -> TransferError:
+    if error.reason == "CERTIFICATE_VERIFY_FAILED":
+        why = getattr(error, "verify_message", "")
+        message = f"the certificate of `{where}` is not accepted: {why}"
+        hint = "behind a company proxy, put its certificate into `SSL_CERT_FILE=FILE`"
+        return TransferError(message, hint=hint)
+    why = (error.reason or str(error)).replace("_", " ").lower()
+    hint = "a server without encryption has an address with `http:`"
+    return TransferError(f"no encrypted connection to `{where}`: {why}", hint=hint)
 
 
 def shown(url: str) -> str:
@@ -375,4 +381,4 @@ def shown(url: str) -> str:
 
 def without_account(url: str) -> str:
     """`url` without name and password, which belong into no file and no message."""
-    return _account().sub(r"\1", url)
+    return _ACCOUNT.sub(r"\1", url)

@@ -125,8 +125,8 @@ def _take_binding(key: _Key, packet: Any) -> None:  # noqa: ANN401 - pysequoia h
     if key.bound is None or made >= key.bound:
         key.bound = made
         period = packet.key_validity_period
-        is_long = isinstance(period, timedelta) and bool(period) and key.created is not None
-        key.ends = key.created + period if is_long and key.created is not None else None
+        has_end = isinstance(period, timedelta) and bool(period)
+        key.ends = key.created + period if has_end and key.created is not None else None
 
 
 _CERTIFICATIONS = (

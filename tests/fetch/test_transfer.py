@@ -393,11 +393,15 @@ def test_a_silent_server_times_out(site: Site, downloads: Downloads) -> None:
     assert site.count(f"/{NAME}") == 2
 
 
-def test_plain_answers_to_an_encrypted_request_are_one_error(
-    site: Site, downloads: Downloads
+def test_plain_answers_to_an_encrypted_request_are_not_a_cut_connection(
+    site: Site, tmp_path: Path
 ) -> None:
-    with pytest.raises(TransferError):
-        downloads.read(site.url.replace("http:", "https:") + "/x")
+    waits = Waits()
+    url = site.url.replace("http:", "https:") + "/x"
+    with pytest.raises(TransferError, match="no encrypted connection to .*: ") as caught:
+        Downloads(tmp_path / "cache", cancel=waits).read(url)
+    assert "`http:`" in (caught.value.hint or "")
+    assert waits.pauses == []
 
 
 def test_the_proxy_variable_is_used(
