@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from rocmenv.errors import ArchiveError
+from rocmenv.fetch.ar import damaged
 from rocmenv.fetch.kind import HEAD, kind
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ class Stream:
             raise
         except Exception as error:
             # zlib.error, LZMAError, ZstdError, OSError: they have no closer common base.
-            raise self._damaged(str(error)) from error
+            words = str(error).strip().rstrip(".").lower() or "it cannot be decompressed"
+            raise damaged(self.name, words) from error
 
     def _decoded(self) -> bytes:
         while True:
@@ -132,7 +134,7 @@ class Stream:
             if decoder.needs_input:
                 data, self._held = self._held or self._source.read(_IN), b""
                 if not data:
-                    raise self._damaged("it ends too early")
+                    raise damaged(self.name, "it ends too early")
             out = decoder.decompress(data, _OUT)
             if decoder.eof:
                 self._held, self._decoder = decoder.unused_data + self._held, None
@@ -149,14 +151,9 @@ class Stream:
                 break
         self._held = self._held.lstrip(b"\0") + self._source.read(HEAD)
         if self._make is None or _maker(kind(self._held[:HEAD])) is not self._make:
-            raise self._damaged("something follows its end")
+            raise damaged(self.name, "something follows its end")
         self._decoder = self._make(self._threads)
         return True
-
-    def _damaged(self, words: str) -> ArchiveError:
-        words = words.strip().rstrip(".").lower() or "it cannot be decompressed"
-        message = f"the archive `{self.name}` is damaged: {words}"
-        return ArchiveError(message, hint="download it again")
 
 
 def _maker(name: str) -> Callable[[int], Decoder] | None:

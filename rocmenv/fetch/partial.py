@@ -8,10 +8,11 @@ import hashlib
 import json
 import os
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rocmenv.errors import TransferError
 from rocmenv.fetch.connection import Connections, Reply, RetryableError, length, shown
+from rocmenv.fetch.digest import Digest, sha256_of
 from rocmenv.fetch.kind import HEAD, expected, kind
 from rocmenv.fetch.stop import Interrupted
 
@@ -21,31 +22,10 @@ if TYPE_CHECKING:
 
     from rocmenv.model.release import Artifact
 
-_CHUNK = 1 << 20
 _LOCK_POLL = 0.1
 _WRONG_HINT = (
     "open the URL in a browser (a network's login page?), or use another mirror with `--mirror URL`"
 )
-
-
-class Digest(Protocol):
-    """What hashlib's objects have."""
-
-    def update(self, data: bytes, /) -> None:
-        """Take `data` in."""
-
-    def hexdigest(self) -> str:
-        """The digest so far, lower-case hex."""
-
-
-def sha256_of(path: Path, digest: Digest, cancel: threading.Event) -> Digest:
-    """`digest` after the content of `path`; raises `OSError` as reading does."""
-    with path.open("rb", buffering=0) as file:
-        while piece := file.read(_CHUNK):
-            digest.update(piece)
-            if cancel.is_set():
-                raise Interrupted
-    return digest
 
 
 class Partial:
@@ -222,7 +202,7 @@ class Fetch:
         if not size or not same or too_long:
             self._restart()
             return 0
-        self._digest = sha256_of(data, hashlib.sha256(), self._cancel)
+        self._digest = sha256_of(data, self._cancel)
         self._count(size)
         self._resumed = True
         return size

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import threading
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import SpaceError, TransferError
 from rocmenv.fetch.connection import Connections, NotThereError, RetryableError, length, shown
-from rocmenv.fetch.partial import Fetch, Partial, sha256_of
+from rocmenv.fetch.digest import sha256_of
+from rocmenv.fetch.partial import Fetch, Partial
 from rocmenv.fetch.stop import check
 
 if TYPE_CHECKING:
@@ -79,14 +79,17 @@ class Downloads:
         """
         check(self.cancel)
         tell = on_bytes or _tell_nobody
-        found = self.cached(artifact)
-        if found is not None and (artifact.sha256 or self.offline):
+        # Without a digest, a look before the lock would only read the file once more.
+        is_sure = artifact.sha256 is not None or self.offline
+        found = self.cached(artifact) if is_sure else None
+        if found is not None:
             tell(found.stat().st_size)
             return found
         if self.offline and not _is_local(artifact.url):
             message = f"`{artifact.name}` is not in the cache, and this run is offline"
             raise TransferError(message, hint="run the command once without `--offline`")
-        with _room(self.cache), self._partial(artifact) as partial:
+        partial = Partial(self.cache, artifact)
+        with _room(self.cache), partial.locked(self.cancel):
             found = self.cached(artifact)
             if found is not None and artifact.sha256:
                 tell(found.stat().st_size)
@@ -140,12 +143,6 @@ class Downloads:
             raise RetryableError(message)
         return b"".join(pieces)
 
-    @contextlib.contextmanager
-    def _partial(self, artifact: Artifact) -> Iterator[Partial]:
-        partial = Partial(self.cache, artifact)
-        with partial.locked(self.cancel):
-            yield partial
-
 
 def _is_local(url: str) -> bool:
     return url.lower().startswith("file:")
@@ -160,7 +157,7 @@ def _is_right(path: Path, digest: str, size: int | None, cancel: threading.Event
         present = path.lstat()
         if path.is_symlink() or size not in (None, present.st_size):
             return False
-        return sha256_of(path, hashlib.sha256(), cancel).hexdigest() == digest
+        return sha256_of(path, cancel).hexdigest() == digest
     except OSError:
         return False
 

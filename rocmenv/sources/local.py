@@ -12,6 +12,7 @@ from rocmenv.errors import ArchiveError, HostError, visible
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import without_account
 from rocmenv.fetch.copy import copy_tree, tree_size
+from rocmenv.fetch.digest import sha256_of
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Built, Part, Work
@@ -77,8 +78,11 @@ class LocalPlan:
         tree.add_tar(path, owner=path.name, single_top_folder=True)
         settled = tree.settle()
         left = [f"left out {name.member}: {name.reason}" for name in settled.left_out]
+        # A file in the cache has its digest for a name, which was checked when it was fetched.
+        digest = path.name if cached else sha256_of(path, work.downloads.cancel).hexdigest()
+        item = Item(os.path.basename(self.source), self.origin, path.stat().st_size, digest)
         return Built(
-            (Item(os.path.basename(self.source), self.origin, path.stat().st_size, _sha256(path)),),
+            (item,),
             settled.files,
             settled.size,
             (*settled.notes, *left),
@@ -107,13 +111,3 @@ def plan(version: Version, source: str, cwd: str) -> LocalPlan:
         msg = f"{visible(source, 200)} is neither a file nor a folder"
         raise HostError(msg)
     return LocalPlan(version, path)
-
-
-def _sha256(path: Path) -> str:
-    import hashlib  # noqa: PLC0415 - for tarballs alone
-
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()

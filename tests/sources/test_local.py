@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import threading
 from pathlib import Path
 
 import pytest
 
 from rocmenv.errors import ArchiveError, HostError
+from rocmenv.fetch import partial, transfer
 from rocmenv.fetch.copy import copy_tree, tree_size
+from rocmenv.fetch.digest import Digest, sha256_of
+from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
 from rocmenv.sources import local
+from rocmenv.sources.base import Work
 from tests.builders import fake_prefix
+from tests.fetch.server import Site
 
 V = Version.parse("6.3.0")
 
@@ -35,6 +42,25 @@ def test_an_address_knows_nothing_yet() -> None:
     assert plan.is_remote
     assert (plan.download, plan.installed, plan.parts[0].size) == (None, None, None)
     assert plan.parts[0].name == "a.tar.gz"
+
+
+def test_a_kept_download_is_read_once_for_its_digest(
+    monkeypatch: pytest.MonkeyPatch, site: Site, downloads: Downloads, cases: Path, tmp_path: Path
+) -> None:
+    site.files["/a.tar.gz"] = content = (cases / "archives/flat-good.tar.gz").read_bytes()
+    plan = local.plan(V, f"{site.url}/a.tar.gz", "/")
+    read: list[Path] = []
+
+    def counted(path: Path, *rest: threading.Event) -> Digest:
+        read.append(path)
+        return sha256_of(path, *rest)
+
+    for module in (local, partial, transfer):
+        monkeypatch.setattr(module, "sha256_of", counted)
+    for number, count in enumerate((0, 1)):
+        built = plan.build(Work(tmp_path / str(number), "/p", downloads, 1, lambda _n: None))
+        assert built.items[0].sha256 == hashlib.sha256(content).hexdigest()
+        assert len(read) == count
 
 
 def test_what_is_not_there_or_odd_is_refused() -> None:
