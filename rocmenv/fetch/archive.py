@@ -8,7 +8,6 @@ whatever the order of members and archives. `Tree.settle` then makes the links.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import secrets
 import shutil
@@ -16,11 +15,11 @@ import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from rocmenv.errors import ArchiveError, SpaceError
 from rocmenv.fetch.ar import data_member
-from rocmenv.fetch.decode import Source, Stream
+from rocmenv.fetch.decode import Stream
 from rocmenv.fetch.members import Entry, clean, content, entries
 from rocmenv.fetch.settle import LeftOut, Link, Placed, Settled, Settlement
 from rocmenv.fetch.stop import check
@@ -42,8 +41,8 @@ class Tree:
     """The tree below `root`, which is made if missing and must be empty otherwise.
 
     `own_prefix` lists absolute folders whose absolute links mean this tree
-    (`/opt/rocm-6.3.0`). With `digest`, every file's SHA-256 is taken while it is written.
-    `add_deb` and `add_tar` may run in several threads; `settle` comes once, after them.
+    (`/opt/rocm-6.3.0`). `add_deb` and `add_tar` may run in several threads; `settle` comes
+    once, after them. `cancel` stops each of them.
     """
 
     def __init__(
@@ -51,7 +50,6 @@ class Tree:
         root: Path,
         *,
         own_prefix: Sequence[str] = (),
-        digest: bool = False,
         cancel: threading.Event | None = None,
     ) -> None:
         with _told(str(root)):
@@ -62,7 +60,6 @@ class Tree:
         self.root = root
         self.cancel = cancel
         self.own_prefix = tuple(p.strip("/") for p in own_prefix)
-        self._digest = digest
         self._guard = threading.Lock()
         self._spare = root / f".unpacking-{secrets.token_hex(8)}"
         self._spares = 0
@@ -93,30 +90,29 @@ class Tree:
             for entry in entries(stream):
                 self._take(archive, entry, partial(self._write, stream, entry))
 
-    def add_tar(
-        self,
-        archive: Path | BinaryIO,
-        *,
-        owner: str,
-        mapping: Callable[[str], str | None] | None = None,
-        single_top_folder: bool = False,
-    ) -> None:
-        """Unpack a tar archive, plain or compressed with gzip, xz, zstd or bzip2.
+    def add_tar(self, path: Path, *, owner: str) -> None:
+        """Unpack the tar archive `path`, plain or compressed with gzip, xz, zstd or bzip2.
 
-        `mapping` is as for `add_deb`; without it everything is kept. With
-        `single_top_folder`, one folder that wraps the whole tree (`rocm-6.3.0/bin/…`) is
-        taken off first; a flat archive (`bin/…`, `./bin/…`) stays as it is.
+        One folder that wraps a whole ROCm (`rocm-6.3.0/bin/…`) is taken off first; a flat
+        archive (`bin/…`, `./bin/…`) stays as it is. `owner` is as for `add_deb`.
 
         Raises:
             ArchiveError, SpaceError: as `add_deb`.
         """
-        if hasattr(archive, "read"):
-            self._add_stream(archive, owner, owner, mapping, single_top_folder=single_top_folder)
-            return
-        with archive.open("rb") as file:
-            self._add_stream(
-                file, archive.name, owner, mapping, single_top_folder=single_top_folder
-            )
+        archive = _Archive(path.name, owner, str, rooted=False)
+        with path.open("rb") as file, _told(path.name):
+            stream = Stream(file, path.name)
+            waiting: list[tuple[Entry, Path | None]] = []
+            for entry in entries(stream):  # their places are known only at the archive's end
+                aside = self._aside() if entry.kind == "file" else None
+                if aside is not None:
+                    self._write(stream, entry, aside)
+                waiting.append((entry, aside))
+            top = _wrapping([entry for entry, _ in waiting])
+            for whole, aside in waiting:
+                inner = _without(whole, top)
+                if inner is not None:
+                    self._take(archive, inner, _mover(aside))
 
     def settle(self) -> Settled:
         """Make the links, merge what lies under them, and say what was left out.
@@ -130,39 +126,8 @@ class Tree:
             shutil.rmtree(self._spare, ignore_errors=True)
         return settled
 
-    def _add_stream(
-        self,
-        source: Source,
-        name: str,
-        owner: str,
-        mapping: Callable[[str], str | None] | None,
-        *,
-        single_top_folder: bool,
-    ) -> None:
-        archive = _Archive(name, owner, mapping or str, rooted=False)
-        with _told(name):
-            stream = Stream(source, name)
-            if single_top_folder:
-                self._add_wrapped(stream, archive)
-                return
-            for entry in entries(stream):
-                self._take(archive, entry, partial(self._write, stream, entry))
-
-    def _add_wrapped(self, stream: Stream, archive: _Archive) -> None:
-        """Write all files aside; their names are known for good only at the archive's end."""
-        waiting: list[tuple[Entry, Path | None, str | None]] = []
-        for entry in entries(stream):
-            aside = self._aside() if entry.kind == "file" else None
-            digest = self._write(stream, entry, aside) if aside is not None else None
-            waiting.append((entry, aside, digest))
-        top = _wrapping([entry for entry, _, _ in waiting])
-        for whole, aside, digest in waiting:
-            inner = _without(whole, top)
-            if inner is not None:
-                self._take(archive, inner, _mover(aside, digest))
-
-    def _take(self, archive: _Archive, entry: Entry, put: Callable[[Path], str | None]) -> None:
-        """Give `entry` its place; `put` brings a file's content there and returns its digest."""
+    def _take(self, archive: _Archive, entry: Entry, put: Callable[[Path], None]) -> None:
+        """Give `entry` its place; `put` brings a file's content there."""
         check(self.cancel)
         placed = archive.place(entry.name)
         if placed is None:
@@ -181,12 +146,12 @@ class Tree:
             archive.disk[entry.name] = self._put(archive, entry, placed, put)
 
     def _put(
-        self, archive: _Archive, entry: Entry, placed: str, put: Callable[[Path], str | None]
+        self, archive: _Archive, entry: Entry, placed: str, put: Callable[[Path], None]
     ) -> tuple[Path, Placed]:
         file = Placed(archive.owner, archive.name, entry.size, entry.executable)
         with self._guard:
             disk = self._state.claim(placed, file) or self._aside_unlocked()
-        file.digest = put(disk)
+        put(disk)
         with self._guard:
             self._state.written(placed, file, disk)
         return disk, file
@@ -213,12 +178,7 @@ class Tree:
         if entry.target == entry.name:
             return
         same = Entry(entry.name, "file", "", file.executable, 0.0, file.size)
-
-        def put(disk: Path) -> str | None:
-            _hard_link(source, disk)
-            return file.digest
-
-        archive.disk[entry.name] = self._put(archive, same, placed, put)
+        archive.disk[entry.name] = self._put(archive, same, placed, partial(_hard_link, source))
 
     def _aside(self) -> Path:
         with self._guard:
@@ -229,9 +189,8 @@ class Tree:
         self._spares += 1
         return self._spare / str(self._spares)
 
-    def _write(self, stream: Stream, entry: Entry, disk: Path) -> str | None:
+    def _write(self, stream: Stream, entry: Entry, disk: Path) -> None:
         """Write the content of `entry`; the new file is ours alone, never one that exists."""
-        digest = hashlib.sha256() if self._digest else None
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         is_sparse = len(entry.spans) != 1 or entry.spans[0] != (0, entry.size)
         file = os.open(disk, flags, 0o600)
@@ -240,8 +199,6 @@ class Tree:
                 check(self.cancel)
                 if is_sparse:
                     os.lseek(file, offset, os.SEEK_SET)
-                elif digest is not None:
-                    digest.update(piece)
                 rest = piece
                 while rest:
                     rest = rest[os.write(file, rest) :]
@@ -251,9 +208,6 @@ class Tree:
             os.utime(file, (entry.mtime, entry.mtime))
         finally:
             os.close(file)
-        if digest is not None and is_sparse:
-            return _digest_of(disk)
-        return digest.hexdigest() if digest is not None else None
 
 
 class _Archive:
@@ -331,11 +285,10 @@ def _without(entry: Entry, top: str) -> Entry | None:
     return replace(entry, name=entry.name.removeprefix(f"{top}/"), target=target)
 
 
-def _mover(aside: Path | None, digest: str | None) -> Callable[[Path], str | None]:
-    def put(disk: Path) -> str | None:
+def _mover(aside: Path | None) -> Callable[[Path], None]:
+    def put(disk: Path) -> None:
         if aside is not None:
             aside.rename(disk)
-        return digest
 
     return put
 
@@ -347,14 +300,6 @@ def _hard_link(source: Path, disk: Path) -> None:
         if error.errno in _NO_ROOM:
             raise
         shutil.copy2(source, disk, follow_symlinks=False)
-
-
-def _digest_of(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 @contextmanager

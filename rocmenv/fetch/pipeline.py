@@ -28,16 +28,14 @@ _MOST_WORKERS = 8
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One archive to fetch and unpack.
+    """One Debian package to fetch and unpack.
 
-    `owner` names the package in messages; `mapping` is `Tree.add_deb`'s, None for all, and
-    `single_top_folder` is `Tree.add_tar`'s.
+    `owner` names the package in messages; `mapping` is `Tree.add_deb`'s.
     """
 
     artifact: Artifact
     owner: str
-    mapping: Callable[[str], str | None] | None = None
-    single_top_folder: bool = False
+    mapping: Callable[[str], str | None]
 
 
 def download_and_unpack(
@@ -47,19 +45,18 @@ def download_and_unpack(
     *,
     workers: int | None = None,
     on_bytes: Callable[[int], None] | None = None,
-    on_unpacked: Callable[[Job], None] | None = None,
 ) -> tuple[Path, ...]:
     """Fetch every job's artifact and unpack it into `tree`, the largest first.
 
     Each file is complete and verified before its content is looked at. `workers` threads
-    unpack (one for each core without it). `on_bytes` gets `Downloads.fetch`'s numbers,
-    `on_unpacked` each job that is done, both one call at a time, from other threads.
+    unpack (one for each core without it). `on_bytes` gets `Downloads.fetch`'s numbers, one
+    call at a time, from other threads.
 
     The first failure stops the rest and is raised; the same holds for an interrupt and for
     `downloads.cancel`. Returns the cached files in the order of `jobs`; the caller discards
     them. `tree` is not settled, and is of no use after a failure.
     """
-    run = _Run(downloads, tree, on_bytes, on_unpacked)
+    run = _Run(downloads, tree, on_bytes)
     many = workers or os.cpu_count() or 1
     return run.run(jobs, max(1, min(many, len(jobs), _MOST_WORKERS)))
 
@@ -69,7 +66,6 @@ class _Run:
     downloads: Downloads
     tree: Tree
     on_bytes: Callable[[int], None] | None
-    on_unpacked: Callable[[Job], None] | None
     workers: int = 1
     total: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
@@ -160,21 +156,9 @@ class _Run:
             if found is None:
                 return
             _, job, path = found
-            if job.artifact.name.endswith(".deb"):
-                self.tree.add_deb(
-                    path,
-                    owner=job.owner,
-                    mapping=job.mapping or str,
-                    threads=self._threads(job),
-                )
-            else:
-                wrapped = job.single_top_folder
-                self.tree.add_tar(
-                    path, owner=job.owner, mapping=job.mapping, single_top_folder=wrapped
-                )
-            if self.on_unpacked is not None:
-                with self.guard:
-                    self.on_unpacked(job)
+            self.tree.add_deb(
+                path, owner=job.owner, mapping=job.mapping, threads=self._threads(job)
+            )
 
     def _threads(self, job: Job) -> int:
         """More than one for a package that alone outlasts all others: the compiler often does."""

@@ -25,13 +25,12 @@ _MOST_LINKS = 40
 
 @dataclass(slots=True)
 class Placed:
-    """A file in the tree; `digest` is its SHA-256 (hex) where digests are taken."""
+    """A file in the tree."""
 
     owner: str
     archive: str
     size: int
     executable: bool
-    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +57,15 @@ class LeftOut:
 class Settled:
     """A finished tree.
 
-    `files`, `links` and `folders` are counts, `size` is the sum of the files' sizes in
-    bytes. `notes` are sentences for people, in a fixed order; `left_out` lists every file
-    and link that is not in the tree. `digests` maps path to SHA-256 (hex), or is empty.
-    `paths` are the paths of all files and links, sorted.
+    `files` is their number, `size` the sum of their sizes in bytes. `notes` are sentences
+    for people, in a fixed order; `left_out` lists every file and link that is not in the
+    tree. `paths` are the paths of all files and links, sorted.
     """
 
     files: int
-    links: int
-    folders: int
     size: int
     notes: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
-    digests: dict[str, str]
     paths: tuple[str, ...]
 
 
@@ -177,12 +172,9 @@ class Settlement:
         self.left_out.sort(key=lambda left: (left.owner, left.member))
         return Settled(
             files=len(self.files),
-            links=len(self.links),
-            folders=len(self.folders),
             size=sum(file.size for file in self.files.values()),
             notes=tuple(sorted(self.notes)),
             left_out=tuple(self.left_out),
-            digests={p: f.digest for p, f in sorted(self.files.items()) if f.digest},
             paths=tuple(sorted([*self.files, *self.links])),
         )
 

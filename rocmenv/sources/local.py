@@ -75,7 +75,7 @@ class LocalPlan:
         tree = Tree(
             work.tree, own_prefix=(f"/opt/rocm-{self.version.xyz}",), cancel=work.downloads.cancel
         )
-        tree.add_tar(path, owner=path.name, single_top_folder=True)
+        tree.add_tar(path, owner=path.name)
         settled = tree.settle()
         left = [f"left out {name.member}: {name.reason}" for name in settled.left_out]
         # A file in the cache has its digest for a name, which was checked when it was fetched.

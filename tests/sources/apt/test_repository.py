@@ -331,7 +331,7 @@ def test_a_release_is_installed_from_its_index(
         ["rocm-hip-sdk6.3.0"], loaded.index, architecture="amd64", on_host=UNKNOWN.meets
     )
     assert list(map(str, closure.unmet)) == ["libc6 (>= 2.17)", "perl | perl-base"]
-    tree = Tree(tmp_path / "tree", digest=True)
+    tree = Tree(tmp_path / "tree")
     jobs = [Job(loaded.artifact(p), p.name, mapping) for p in closure.packages]
     counted: list[int] = []
     paths = download_and_unpack(jobs, downloads, tree, on_bytes=counted.append)
@@ -359,6 +359,6 @@ def test_a_package_that_was_replaced_is_refused(
     artifact = loaded.artifact(loaded.index.named("rocm")[0])
     site.files[artifact.url.removeprefix(site.url)] = b"12345"
     with pytest.raises(TransferError):
-        download_and_unpack([Job(artifact, "rocm")], downloads, Tree(tmp_path / "t"))
+        download_and_unpack([Job(artifact, "rocm", mapping)], downloads, Tree(tmp_path / "t"))
     assert list((tmp_path / "t").iterdir()) == []
     assert Index(TEXT).names() == ("rocm",)
