@@ -6,12 +6,9 @@ Source: deb(5) and ar(5). This is 60-byte headers and nothing else, hence no dep
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from rocmenv.errors import ArchiveError, visible
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _MAGIC = b"!<arch>\n"
 _HEADER = 60
@@ -36,36 +33,36 @@ class Member:
         return piece
 
 
-def data_member(file: BinaryIO, path: Path) -> Member:
-    """The `data.tar` member of the `.deb` open as `file`, at its start.
+def data_member(file: BinaryIO, deb: str) -> Member:
+    """The `data.tar` member of the `.deb` open as `file`, at its start; `deb` is its name.
 
     Raises:
-        ArchiveError: `path` is no Debian package, or a damaged one.
+        ArchiveError: it is no Debian package, or a damaged one.
     """
     if file.read(len(_MAGIC)) != _MAGIC:
-        raise damaged(path.name, "it is not a Debian package")
+        raise damaged(deb, "it is not a Debian package")
     first = True
     while True:
-        name, size = _header(file, path)
+        name, size = _header(file, deb)
         if first and name != "debian-binary":
-            raise damaged(path.name, f"it starts with {visible(name)}, not with `debian-binary`")
+            raise damaged(deb, f"it starts with {visible(name)}, not with `debian-binary`")
         if name.startswith("data.tar"):
-            return Member(file, size, path.name)
+            return Member(file, size, deb)
         content = file.read(size + size % 2) if first else b""
         if first and not content.startswith(b"2."):
-            raise damaged(path.name, f"it has format {visible(content.strip())}, not 2")
+            raise damaged(deb, f"it has format {visible(content.strip())}, not 2")
         if not first:
             file.seek(size + size % 2, 1)
         first = False
 
 
-def _header(file: BinaryIO, path: Path) -> tuple[str, int]:
+def _header(file: BinaryIO, deb: str) -> tuple[str, int]:
     header = file.read(_HEADER)
     if len(header) < _HEADER:
-        raise damaged(path.name, "it ends before its content (`data.tar`)")
+        raise damaged(deb, "it ends before its content (`data.tar`)")
     size = header[48:58].strip()
     if header[58:] != _HEADER_END or not size.isdigit():
-        raise damaged(path.name, "a member's header is not one")
+        raise damaged(deb, "a member's header is not one")
     return header[:16].decode("ascii", "replace").strip().rstrip("/"), int(size)
 
 

@@ -42,7 +42,7 @@ class Tree:
 
     `own_prefix` lists absolute folders whose absolute links mean this tree
     (`/opt/rocm-6.3.0`). `add_deb` and `add_tar` may run in several threads; `settle` comes
-    once, after them. `cancel` stops each of them.
+    once, after them. `cancel` stops each of them, where they are given no other event.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Tree:
         if not is_free:
             raise ArchiveError(f"the folder `{root}` to unpack into is not an empty folder")
         self.root = root
-        self.cancel = cancel
+        self._cancel = cancel
         self.own_prefix = tuple(p.strip("/") for p in own_prefix)
         self._guard = threading.Lock()
         self._spare = root / f".unpacking-{secrets.token_hex(8)}"
@@ -72,6 +72,7 @@ class Tree:
         owner: str,
         mapping: Callable[[str], str | None],
         threads: int = 1,
+        cancel: threading.Event | None = None,
     ) -> None:
         """Unpack the content of the Debian package `path`, decoding in `threads`.
 
@@ -84,11 +85,11 @@ class Tree:
                 package has with other content. The tree is then of no use.
             SpaceError: the file system is full.
         """
-        with path.open("rb") as file, _told(path.name):
-            stream = Stream(data_member(file, path), path.name, threads=threads)
-            archive = _Archive(path.name, owner, mapping, rooted=True)
+        archive = _Archive(owner, mapping, cancel or self._cancel, rooted=True)
+        with path.open("rb") as file, _told(owner):
+            stream = Stream(data_member(file, owner), owner, threads=threads)
             for entry in entries(stream):
-                self._take(archive, entry, partial(self._write, stream, entry))
+                self._take(archive, entry, partial(_write, stream, entry, archive.cancel))
 
     def add_tar(self, path: Path, *, owner: str) -> None:
         """Unpack the tar archive `path`, plain or compressed with gzip, xz, zstd or bzip2.
@@ -99,14 +100,14 @@ class Tree:
         Raises:
             ArchiveError, SpaceError: as `add_deb`.
         """
-        archive = _Archive(path.name, owner, str, rooted=False)
-        with path.open("rb") as file, _told(path.name):
-            stream = Stream(file, path.name)
+        archive = _Archive(owner, str, self._cancel, rooted=False)
+        with path.open("rb") as file, _told(owner):
+            stream = Stream(file, owner)
             waiting: list[tuple[Entry, Path | None]] = []
             for entry in entries(stream):  # their places are known only at the archive's end
                 aside = self._aside() if entry.kind == "file" else None
                 if aside is not None:
-                    self._write(stream, entry, aside)
+                    _write(stream, entry, archive.cancel, aside)
                 waiting.append((entry, aside))
             top = _wrapping([entry for entry, _ in waiting])
             for whole, aside in waiting:
@@ -120,7 +121,7 @@ class Tree:
         Raises:
             ArchiveError: archives that do not fit together.
         """
-        check(self.cancel)
+        check(self._cancel)
         with _told("all packages together"):
             settled = self._state.run()
             shutil.rmtree(self._spare, ignore_errors=True)
@@ -128,7 +129,7 @@ class Tree:
 
     def _take(self, archive: _Archive, entry: Entry, put: Callable[[Path], None]) -> None:
         """Give `entry` its place; `put` brings a file's content there."""
-        check(self.cancel)
+        check(archive.cancel)
         placed = archive.place(entry.name)
         if placed is None:
             if entry.kind != "folder":
@@ -148,7 +149,7 @@ class Tree:
     def _put(
         self, archive: _Archive, entry: Entry, placed: str, put: Callable[[Path], None]
     ) -> tuple[Path, Placed]:
-        file = Placed(archive.owner, archive.name, entry.size, entry.executable)
+        file = Placed(archive.owner, entry.size, entry.executable)
         with self._guard:
             disk = self._state.claim(placed, file) or self._aside_unlocked()
         put(disk)
@@ -158,7 +159,7 @@ class Tree:
 
     def _take_link(self, archive: _Archive, entry: Entry, placed: str) -> None:
         inside = archive.intended(entry, self.own_prefix)
-        link = Link(archive.owner, archive.name, entry.name, entry.target, inside)
+        link = Link(archive.owner, entry.name, entry.target, inside)
         archive.links[entry.name] = link
         with self._guard:
             self._state.add_link(placed, link)
@@ -170,7 +171,7 @@ class Tree:
             return
         if entry.target not in archive.disk:
             message = (
-                f"the archive `{archive.name}` is refused: its member `{entry.name}` is a hard "
+                f"the archive `{archive.owner}` is refused: its member `{entry.name}` is a hard "
                 f"link to `{entry.target}`, which does not come before it"
             )
             raise ArchiveError(message)
@@ -189,35 +190,20 @@ class Tree:
         self._spares += 1
         return self._spare / str(self._spares)
 
-    def _write(self, stream: Stream, entry: Entry, disk: Path) -> None:
-        """Write the content of `entry`; the new file is ours alone, never one that exists."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        is_sparse = len(entry.spans) != 1 or entry.spans[0] != (0, entry.size)
-        file = os.open(disk, flags, 0o600)
-        try:
-            for offset, piece in content(stream, entry):
-                check(self.cancel)
-                if is_sparse:
-                    os.lseek(file, offset, os.SEEK_SET)
-                rest = piece
-                while rest:
-                    rest = rest[os.write(file, rest) :]
-            if is_sparse:
-                os.ftruncate(file, entry.size)
-            os.fchmod(file, 0o755 if entry.executable else 0o644)
-            os.utime(file, (entry.mtime, entry.mtime))
-        finally:
-            os.close(file)
-
 
 class _Archive:
     """What is known of one archive while its members are read."""
 
     def __init__(
-        self, name: str, owner: str, mapping: Callable[[str], str | None], *, rooted: bool
+        self,
+        owner: str,
+        mapping: Callable[[str], str | None],
+        cancel: threading.Event | None,
+        *,
+        rooted: bool,
     ) -> None:
-        self.name = name
         self.owner = owner
+        self.cancel = cancel
         self.rooted = rooted
         self.disk: dict[str, tuple[Path, Placed]] = {}
         self.links: dict[str, Link] = {}
@@ -226,7 +212,7 @@ class _Archive:
     def place(self, member: str) -> str | None:
         """Where `member` belongs below the root, or None."""
         placed = self._mapping(member)
-        return None if placed is None else clean(placed, self.name)
+        return None if placed is None else clean(placed, self.owner)
 
     def intended(self, entry: Entry, own_prefix: tuple[str, ...]) -> str | None:
         """The path below the root that the link `entry` means, or None when it is not there."""
@@ -291,6 +277,27 @@ def _mover(aside: Path | None) -> Callable[[Path], None]:
             aside.rename(disk)
 
     return put
+
+
+def _write(stream: Stream, entry: Entry, cancel: threading.Event | None, disk: Path) -> None:
+    """Write the content of `entry`; the new file is ours alone, never one that exists."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    is_sparse = len(entry.spans) != 1 or entry.spans[0] != (0, entry.size)
+    file = os.open(disk, flags, 0o600)
+    try:
+        for offset, piece in content(stream, entry):
+            check(cancel)
+            if is_sparse:
+                os.lseek(file, offset, os.SEEK_SET)
+            rest = piece
+            while rest:
+                rest = rest[os.write(file, rest) :]
+        if is_sparse:
+            os.ftruncate(file, entry.size)
+        os.fchmod(file, 0o755 if entry.executable else 0o644)
+        os.utime(file, (entry.mtime, entry.mtime))
+    finally:
+        os.close(file)
 
 
 def _hard_link(source: Path, disk: Path) -> None:

@@ -85,8 +85,6 @@ class _Run:
             self.waiting.put(pair)
         fetchers: list[threading.Thread] = []
         unpackers: list[threading.Thread] = []
-        before = self.tree.cancel
-        self.tree.cancel = self.stop
         try:
             fetchers += self._start(self._fetch, min(_MOST_DOWNLOADS, len(jobs)))
             unpackers += self._start(self._unpack, workers if jobs else 0)
@@ -97,8 +95,6 @@ class _Run:
         except BaseException:
             self._end(fetchers + unpackers)
             raise
-        finally:
-            self.tree.cancel = before
         return tuple(self.paths[number] for number in range(len(jobs)))
 
     def _start(self, work: Callable[[], None], count: int) -> list[threading.Thread]:
@@ -157,7 +153,11 @@ class _Run:
                 return
             _, job, path = found
             self.tree.add_deb(
-                path, owner=job.owner, mapping=job.mapping, threads=self._threads(job)
+                path,
+                owner=job.owner,
+                mapping=job.mapping,
+                threads=self._threads(job),
+                cancel=self.stop,
             )
 
     def _threads(self, job: Job) -> int:

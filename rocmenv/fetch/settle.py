@@ -28,7 +28,6 @@ class Placed:
     """A file in the tree."""
 
     owner: str
-    archive: str
     size: int
     executable: bool
 
@@ -38,7 +37,6 @@ class Link:
     """A symbolic link to be made; `inside` is the path that it means, None for elsewhere."""
 
     owner: str
-    archive: str
     member: str
     target: str
     inside: str | None

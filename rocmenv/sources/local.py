@@ -71,16 +71,17 @@ class LocalPlan:
         if not self.is_remote and os.path.isdir(self.source):
             files, size = copy_tree(self.source, work.tree)
             return Built((), files, size)
-        path, cached = self._fetch(work)
+        name = os.path.basename(self.source)
+        path, cached = self._fetch(name, work)
         tree = Tree(
             work.tree, own_prefix=(f"/opt/rocm-{self.version.xyz}",), cancel=work.downloads.cancel
         )
-        tree.add_tar(path, owner=path.name)
+        tree.add_tar(path, owner=name)
         settled = tree.settle()
         left = [f"left out {name.member}: {name.reason}" for name in settled.left_out]
         # A file in the cache has its digest for a name, which was checked when it was fetched.
         digest = path.name if cached else sha256_of(path, work.downloads.cancel).hexdigest()
-        item = Item(os.path.basename(self.source), self.origin, path.stat().st_size, digest)
+        item = Item(name, self.origin, path.stat().st_size, digest)
         return Built(
             (item,),
             settled.files,
@@ -89,10 +90,9 @@ class LocalPlan:
             cached=cached,
         )
 
-    def _fetch(self, work: Work) -> tuple[Path, tuple[Path, ...]]:
+    def _fetch(self, name: str, work: Work) -> tuple[Path, tuple[Path, ...]]:
         if not self.is_remote:
             return Path(self.source), ()
-        name = os.path.basename(self.source)
         path = work.downloads.fetch(Artifact(self.source, name), work.on_bytes)
         return path, (path,)
 

@@ -167,7 +167,7 @@ def test_an_absolute_link_elsewhere_is_left_out_and_named(tmp_path: Path, cases:
 
 
 def test_a_truncated_archive_is_refused_by_name(tmp_path: Path, cases: Path) -> None:
-    with pytest.raises(ArchiveError, match=r"truncated\.tar\.gz.* damaged"):
+    with pytest.raises(ArchiveError, match="the archive `rocm` is damaged"):
         sample(tmp_path / "t", cases, "truncated")
 
 

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rocmenv.errors import ArchiveError, TransferError
+from rocmenv.fetch import archive, members, pipeline
 from rocmenv.fetch.archive import Tree
+from rocmenv.fetch.decode import Stream
 from rocmenv.fetch.pipeline import Job, download_and_unpack
 from rocmenv.fetch.stop import Interrupted
 from rocmenv.fetch.transfer import Downloads, NotThereError
@@ -23,8 +25,11 @@ from rocmenv.model.release import Artifact
 from tests.fetch.test_archive import deb, listing, member, tar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from rocmenv.fetch.ar import Member
+    from rocmenv.fetch.members import Entry
     from tests.fetch.server import Site
 
 
@@ -105,7 +110,7 @@ def test_content_that_was_not_verified_is_never_unpacked(
 
 def test_a_bad_archive_is_named(site: Site, downloads: Downloads, tmp_path: Path) -> None:
     bad = job(site, "p", body=tar(member("../evil", b"x")))
-    with pytest.raises(ArchiveError, match="outside"):
+    with pytest.raises(ArchiveError, match=r"the archive `p` .*outside"):
         download_and_unpack([bad], downloads, Tree(tmp_path / "t"))
     assert not (tmp_path / "evil").exists()
 
@@ -122,7 +127,54 @@ def test_cancel_from_another_thread_ends_all(site: Site, tmp_path: Path) -> None
     with pytest.raises(Interrupted):
         download_and_unpack(jobs, downloads, tree)
     assert time.monotonic() - start < 2
-    assert tree.cancel is None
+
+
+def test_a_thread_that_was_stalled_writes_nothing_after_a_failure(
+    site: Site, downloads: Downloads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stalled, content = threading.Event(), members.content
+
+    def slow(stream: Stream, entry: Entry) -> Iterator[tuple[int, memoryview]]:
+        if entry.name == "f0":
+            stalled.set()
+            time.sleep(0.5)
+        elif entry.name == "good":
+            stalled.wait(10)
+        return content(stream, entry)
+
+    monkeypatch.setattr(archive, "content", slow)
+    monkeypatch.setattr(pipeline, "_GRACE", 0.1)
+    many = job(site, "many", body=tar(*(member(f"f{n}", b"1") for n in range(200))))
+    bad = job(site, "bad", body=tar(member("good", b"x"), member("../evil", b"x")))
+    tree = Tree(tmp_path / "t")
+    with pytest.raises(ArchiveError, match="outside"):
+        download_and_unpack([many, bad], downloads, tree, workers=2)
+    assert stalled.is_set()
+    before = listing(tmp_path / "t")
+    time.sleep(0.8)
+    assert listing(tmp_path / "t") == before
+    assert set(before) == {"f0", "good"}
+
+
+@pytest.mark.parametrize(("sizes", "most"), [((90_000, 10, 10, 10), 3), ((9_000,) * 4, 1)])
+def test_a_package_that_outlasts_all_others_is_decoded_by_several_threads(
+    site: Site,
+    downloads: Downloads,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sizes: tuple[int, ...],
+    most: int,
+) -> None:
+    seen: list[int] = []
+
+    def watched(source: Member, name: str, *, threads: int) -> Stream:
+        seen.append(threads)
+        return Stream(source, name, threads=threads)
+
+    monkeypatch.setattr(archive, "Stream", watched)
+    jobs = [job(site, f"p{n}", size) for n, size in enumerate(sizes)]
+    download_and_unpack(jobs, downloads, Tree(tmp_path / "t"), workers=3)
+    assert sorted(seen) == [1, 1, 1, most]
 
 
 PROGRAM = """

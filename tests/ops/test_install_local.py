@@ -93,6 +93,15 @@ def test_a_truncated_archive_is_refused(rocmenv: Runner, root: Root, cases: Path
     assert nothing_made(root)
 
 
+def test_a_truncated_download_is_named_as_its_address_names_it(
+    rocmenv: Runner, root: Root, cases: Path, site: Site
+) -> None:
+    site.files["/a.tar.gz"] = (cases / "archives/truncated.tar.gz").read_bytes()
+    result = rocmenv("install", "-q", "6.3.0", "--from", f"{site.url}/a.tar.gz")
+    assert result.refused() == "the archive `a.tar.gz` is damaged: it ends too early"
+    assert registry.versions(root) == []
+
+
 # R14: something else than the archive.
 
 BODIES: dict[str, tuple[object, tuple[str, ...]]] = {
