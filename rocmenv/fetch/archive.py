@@ -90,6 +90,10 @@ class Tree:
             stream = Stream(data_member(file, owner), owner, threads=threads)
             for entry in entries(stream):
                 self._take(archive, entry, partial(_write, stream, entry, archive.cancel))
+            if archive.waiting:
+                file.seek(0)
+                again = Stream(data_member(file, owner), owner, threads=threads)
+                self._repeat(archive, again)
 
     def add_tar(self, path: Path, *, owner: str) -> None:
         """Unpack the tar archive `path`, plain or compressed with gzip, xz, zstd or bzip2.
@@ -130,11 +134,10 @@ class Tree:
     def _take(self, archive: _Archive, entry: Entry, put: Callable[[Path], None]) -> None:
         """Give `entry` its place; `put` brings a file's content there."""
         check(archive.cancel)
+        archive.taken += 1
         placed = archive.place(entry.name)
         if placed is None:
-            if entry.kind != "folder":
-                with self._guard:
-                    self._state.leave_out(archive.owner, entry.name, "not part of the tree")
+            self._leave_out(archive, entry)
             return
         if entry.kind == "folder":
             with self._guard:
@@ -144,12 +147,24 @@ class Tree:
         elif entry.kind == "hard":
             self._take_hard(archive, entry, placed)
         else:
-            archive.disk[entry.name] = self._put(archive, entry, placed, put)
+            archive.seen[entry.name] = self._put(archive, entry, placed, put)
+
+    def _leave_out(self, archive: _Archive, entry: Entry) -> None:
+        if entry.kind == "folder":
+            return
+        with self._guard:
+            self._state.leave_out(archive.owner, entry.name, "not part of the tree")
+        if entry.kind == "hard":
+            if entry.target in archive.seen:
+                archive.seen[entry.name] = archive.seen[entry.target]
+        else:
+            archive.seen[entry.name] = entry.target if entry.kind == "link" else archive.taken
 
     def _put(
         self, archive: _Archive, entry: Entry, placed: str, put: Callable[[Path], None]
     ) -> tuple[Path, Placed]:
         file = Placed(archive.owner, entry.size, entry.executable)
+        archive.waiting.pop(placed, None)
         with self._guard:
             disk = self._state.claim(placed, file) or self._aside_unlocked()
         put(disk)
@@ -160,26 +175,45 @@ class Tree:
     def _take_link(self, archive: _Archive, entry: Entry, placed: str) -> None:
         inside = archive.intended(entry, self.own_prefix)
         link = Link(archive.owner, entry.name, entry.target, inside)
-        archive.links[entry.name] = link
+        archive.seen[entry.name] = entry.target
+        archive.waiting.pop(placed, None)
         with self._guard:
             self._state.add_link(placed, link)
 
     def _take_hard(self, archive: _Archive, entry: Entry, placed: str) -> None:
-        if entry.target in archive.links:
-            target = archive.links[entry.target].target
-            self._take_link(archive, Entry(entry.name, "link", target), placed)
-            return
-        if entry.target not in archive.disk:
+        seen = archive.seen.get(entry.target)
+        if seen is None:
             message = (
                 f"the archive `{archive.owner}` is refused: its member `{entry.name}` is a hard "
-                f"link to `{entry.target}`, which does not come before it"
+                f"link to `{entry.target}`, but no file of that name comes before it"
             )
             raise ArchiveError(message)
-        source, file = archive.disk[entry.target]
         if entry.target == entry.name:
             return
-        same = Entry(entry.name, "file", "", file.executable, 0.0, file.size)
-        archive.disk[entry.name] = self._put(archive, same, placed, partial(_hard_link, source))
+        if isinstance(seen, str):
+            self._take_link(archive, Entry(entry.name, "link", seen), placed)
+        elif isinstance(seen, int):
+            archive.seen[entry.name] = seen
+            archive.waiting[placed] = (entry, seen)
+        else:
+            source, file = seen
+            same = Entry(entry.name, "file", "", file.executable, 0.0, file.size)
+            archive.seen[entry.name] = self._put(archive, same, placed, partial(_hard_link, source))
+
+    def _repeat(self, archive: _Archive, stream: Stream) -> None:
+        """Read the archive again for files that were left out and have hard links in the tree."""
+        wanted: dict[int, dict[str, Entry]] = {}
+        for placed, (entry, number) in archive.waiting.items():
+            wanted.setdefault(number, {})[placed] = entry
+        for number, left in enumerate(entries(stream), start=1):
+            if number not in wanted:
+                continue
+            aside = self._aside()
+            _write(stream, left, archive.cancel, aside)
+            for placed, entry in wanted[number].items():
+                self._put(
+                    archive, replace(left, name=entry.name), placed, partial(_hard_link, aside)
+                )
 
     def _aside(self) -> Path:
         with self._guard:
@@ -205,8 +239,12 @@ class _Archive:
         self.owner = owner
         self.cancel = cancel
         self.rooted = rooted
-        self.disk: dict[str, tuple[Path, Placed]] = {}
-        self.links: dict[str, Link] = {}
+        self.taken = 0
+        # What a hard link to a member repeats: a link's text, a file on disk, or, of a file
+        # that was left out, its number in the archive.
+        self.seen: dict[str, str | int | tuple[Path, Placed]] = {}
+        # Hard links to files that were left out, by their place in the tree.
+        self.waiting: dict[str, tuple[Entry, int]] = {}
         self._mapping = mapping
 
     def place(self, member: str) -> str | None:

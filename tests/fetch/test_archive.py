@@ -208,7 +208,7 @@ def test_the_result_is_the_same_on_every_python(tmp_path: Path, cases: Path, ver
         (member("dev", type=tarfile.BLKTYPE), "is a device"),
         (member("pipe", type=tarfile.FIFOTYPE), "is a pipe"),
         (member("odd", type=b"Z"), "not known"),
-        (hard("a", "missing"), "does not come before it"),
+        (hard("a", "missing"), "no file of that name comes before it"),
     ],
 )
 @pytest.mark.parametrize("mapping", [None, str])
@@ -503,6 +503,44 @@ def test_hard_links_follow_the_mapping(tmp_path: Path) -> None:
     mapping = {"x/a": "lib/a", "x/b": "bin/b"}.get
     unpack(tmp_path / "t", tar(member("x/a", b"1"), hard("x/b", "x/a")), mapping=mapping)
     assert listing(tmp_path / "t")["bin/b"] == "1"
+
+
+def keep_bin(name: str) -> str | None:
+    return name if name == "bin" or name.startswith("bin/") else None
+
+
+def test_hard_links_to_what_is_left_out_have_its_content(tmp_path: Path) -> None:
+    data = tar(
+        member("doc/a", b"old"),
+        hard("bin/old", "doc/a"),
+        member("doc/a", b"new", mode=0o755),
+        hard("doc/b", "doc/a"),
+        hard("bin/new", "doc/b"),
+        hard("bin/too", "bin/new"),
+        hard("bin/gone", "doc/a"),
+        member("bin/gone", b"later"),
+        link("doc/l", "../bin/new"),
+        hard("bin/l", "doc/l"),
+    )
+    settled = unpack(tmp_path / "t", data, mapping=keep_bin)
+    assert listing(tmp_path / "t") == {
+        "bin": "/",
+        "bin/gone": "later",
+        "bin/l": "> ../bin/new",
+        "bin/new": "new",
+        "bin/old": "old",
+        "bin/too": "new",
+    }
+    assert os.access(tmp_path / "t/bin/new", os.X_OK)
+    assert (tmp_path / "t/bin/new").samefile(tmp_path / "t/bin/too")
+    assert {x.member for x in settled.left_out} == {"doc/a", "doc/b", "doc/l"}
+    assert settled.files == 4
+
+
+def test_a_hard_link_repeats_the_member_that_came_last(tmp_path: Path) -> None:
+    data = tar(link("a", "b"), member("a", b"1"), member("b", b"2"), hard("c", "a"))
+    unpack(tmp_path / "t", data)
+    assert listing(tmp_path / "t")["c"] == "1"
 
 
 def test_the_mapping_moves_links_with_their_meaning(tmp_path: Path) -> None:

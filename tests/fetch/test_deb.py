@@ -90,6 +90,30 @@ def test_the_mapping_takes_the_prefix_off(tmp_path: Path) -> None:
     assert len(settled.notes) == 2
 
 
+def test_a_hard_link_to_documentation_has_its_content(tmp_path: Path) -> None:
+    """Debian's packages have examples that are hard links to programs, and the other way."""
+    stage = tmp_path / "stage"
+    for folder in ("DEBIAN", "usr/share/p", "usr/share/doc/p"):
+        (stage / folder).mkdir(parents=True)
+    control = "Package: p\nVersion: 1\nArchitecture: all\nMaintainer: a <a@b.invalid>\n"
+    (stage / "DEBIAN/control").write_text(f"{control}Description: x\n")
+    for name in "abcdefgh":
+        (stage / "usr/share/doc/p" / name).write_text(name)
+        os.link(stage / "usr/share/doc/p" / name, stage / "usr/share/p" / name)
+    deb = tmp_path / "p.deb"
+    subprocess.run([tool("dpkg-deb"), "-b", stage, deb], check=True, capture_output=True)
+    mappings: list[Callable[[str], str | None]] = [
+        lambda m: None if "share/p" in m else m,
+        lambda m: None if "share/doc" in m else m,
+    ]
+    for number, mapping in enumerate(mappings):
+        root = tmp_path / str(number)
+        settled = unpack(root, deb, mapping=mapping)
+        assert settled.files == len(settled.left_out) == 8
+        found = {p.name: p.read_text() for p in root.rglob("*") if p.is_file()}
+        assert found == {name: name for name in "abcdefgh"}
+
+
 def test_a_real_package_is_what_dpkg_deb_unpacks(tmp_path: Path) -> None:
     tool("apt-get")
     run = subprocess.run(
