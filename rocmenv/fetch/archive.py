@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import ArchiveError, SpaceError
 from rocmenv.fetch.ar import data_member
 from rocmenv.fetch.decode import Stream
+from rocmenv.fetch.links import Link, meant
 from rocmenv.fetch.members import Entry, clean, content, entries
-from rocmenv.fetch.settle import LeftOut, Link, Placed, Settled, Settlement
+from rocmenv.fetch.settle import LeftOut, Placed, Settled, Settlement
 from rocmenv.fetch.stop import check
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Tree:
         own_prefix: Sequence[str] = (),
         cancel: threading.Event | None = None,
     ) -> None:
-        with _told(str(root)):
+        with _told(f"the folder `{root}`"):
             root.mkdir(parents=True, exist_ok=True)
             is_free = not root.is_symlink() and not any(root.iterdir())
         if not is_free:
@@ -86,7 +87,7 @@ class Tree:
             SpaceError: the file system is full.
         """
         archive = _Archive(owner, mapping, cancel or self._cancel, rooted=True)
-        with path.open("rb") as file, _told(owner):
+        with path.open("rb") as file, _told(f"the archive `{owner}`"):
             stream = Stream(data_member(file, owner), owner, threads=threads)
             for entry in entries(stream):
                 self._take(archive, entry, partial(_write, stream, entry, archive.cancel))
@@ -105,7 +106,7 @@ class Tree:
             ArchiveError, SpaceError: as `add_deb`.
         """
         archive = _Archive(owner, str, self._cancel, rooted=False)
-        with path.open("rb") as file, _told(owner):
+        with path.open("rb") as file, _told(f"the archive `{owner}`"):
             stream = Stream(file, owner)
             waiting: list[tuple[Entry, Path | None]] = []
             for entry in entries(stream):  # their places are known only at the archive's end
@@ -173,8 +174,7 @@ class Tree:
         return disk, file
 
     def _take_link(self, archive: _Archive, entry: Entry, placed: str) -> None:
-        inside = archive.intended(entry, self.own_prefix)
-        link = Link(archive.owner, entry.name, entry.target, inside)
+        link = archive.link(entry, self.own_prefix)
         archive.seen[entry.name] = entry.target
         archive.waiting.pop(placed, None)
         with self._guard:
@@ -252,37 +252,17 @@ class _Archive:
         placed = self._mapping(member)
         return None if placed is None else clean(placed, self.owner)
 
-    def intended(self, entry: Entry, own_prefix: tuple[str, ...]) -> str | None:
-        """The path below the root that the link `entry` means, or None when it is not there."""
-        if not entry.target.startswith("/"):
-            return self._mapped(f"{entry.name.rpartition('/')[0]}/{entry.target}")
-        if self.rooted:  # a package's members are named from `/`, and so are its targets
-            return self._mapped(entry.target)
-        whole = _joined(entry.target) or ""
-        for prefix in own_prefix:
-            if whole == prefix or whole.startswith(f"{prefix}/"):
-                return self._mapped(whole[len(prefix) :])
-        return None
+    def link(self, entry: Entry, own_prefix: tuple[str, ...]) -> Link:
+        """The link `entry`; a package's members are named from `/`, and so are its targets."""
+        found = meant(entry.target, None if self.rooted else own_prefix)
+        from_top, parts = found or (True, ("..",))
+        return Link(self.owner, entry.name, entry.target, parts, from_top, self._inside)
 
-    def _mapped(self, path: str) -> str | None:
-        member = _joined(path)
+    def _inside(self, member: str) -> str | None:
         try:
-            return None if member is None else self.place(member)
+            return self.place(member)
         except ArchiveError:
             return None
-
-
-def _joined(path: str) -> str | None:
-    """`path` from the top with `.` and `..` taken out, or None when it leaves the top."""
-    parts: list[str] = []
-    for part in path.split("/"):
-        if part == "..":
-            if not parts:
-                return None
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
 
 
 def _wrapping(members: list[Entry]) -> str:
@@ -348,13 +328,13 @@ def _hard_link(source: Path, disk: Path) -> None:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
-    """Name the archive when the system refuses something."""
+def _told(what: str) -> Iterator[None]:
+    """Say what was being unpacked when the system refuses something."""
     try:
         yield
     except OSError as error:
         words = (error.strerror or str(error)).lower()
         if error.errno in _NO_ROOM:
-            message = f"no space is left while unpacking `{name}`"
+            message = f"no space is left while unpacking {what}"
             raise SpaceError(message, hint="free space on the file system of the root") from error
-        raise ArchiveError(f"the archive `{name}` cannot be unpacked: {words}") from error
+        raise ArchiveError(f"{what} cannot be unpacked: {words}") from error

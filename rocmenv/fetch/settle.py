@@ -7,6 +7,7 @@ Everything here works on paths below the tree's root, written with `/` and witho
 from __future__ import annotations
 
 import contextlib
+import errno
 import filecmp
 import os
 import posixpath
@@ -15,12 +16,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 from rocmenv.errors import ArchiveError, visible
 from rocmenv.fetch.linkless import Copies
+from rocmenv.fetch.links import Link, Links
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-# As many as Linux follows (path_resolution(7)); more is a circle.
-_MOST_LINKS = 40
+# What a file system says that has no symbolic links.
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 @dataclass(slots=True)
@@ -33,18 +35,8 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A symbolic link to be made; `inside` is the path that it means, None for elsewhere."""
-
-    owner: str
-    member: str
-    target: str
-    inside: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A member that is not in the tree, and why."""
+    """A file or link that the mapping leaves out, and why."""
 
     owner: str
     member: str
@@ -56,8 +48,8 @@ class Settled:
     """A finished tree.
 
     `files` is their number, `size` the sum of their sizes in bytes. `notes` are sentences
-    for people, in a fixed order; `left_out` lists every file and link that is not in the
-    tree. `paths` are the paths of all files and links, sorted.
+    for people, in a fixed order, with one for each link that is refused. `left_out` lists
+    what the mapping leaves out. `paths` are the paths of all files and links, sorted.
     """
 
     files: int
@@ -74,10 +66,17 @@ class Settlement:
     root: Path
     files: dict[str, Placed] = field(default_factory=dict)
     folders: dict[str, float | None] = field(default_factory=dict)
-    links: dict[str, Link] = field(default_factory=dict)
-    spares: list[tuple[str, Placed, Path]] = field(default_factory=list)
+    # By path and owner: links as they came, and files whose place another owner's has.
+    offered: dict[tuple[str, str], Link] = field(default_factory=dict)
+    spares: dict[tuple[str, str], tuple[Placed, Path]] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    _links: Links = field(default_factory=Links)
+
+    @property
+    def links(self) -> dict[str, Link]:
+        """The links of the tree by where they stand; empty while archives are read."""
+        return self._links.table
 
     # While archives are read.
 
@@ -113,12 +112,11 @@ class Settlement:
         if path in self.folders or not path:
             _clash(path, file.owner, "another member", "a file", "a folder")
         self.add_folder(path.rpartition("/")[0], file.owner)
+        self.offered.pop((path, file.owner), None)
+        self.spares.pop((path, file.owner), None)
         present = self.files.get(path)
         if present is not None and present.owner != file.owner:
             return None
-        link = self.links.get(path)
-        if link is not None and link.owner == file.owner:
-            del self.links[path]
         if present is not None:  # twice in one archive: the later one counts, as with tar
             (self.root / path).unlink()
         self.files[path] = file
@@ -127,41 +125,35 @@ class Settlement:
     def written(self, path: str, file: Placed, disk: Path) -> None:
         """Record that `file` is on disk; when it is not at its own place, compare later."""
         if self.files.get(path) is not file:
-            self.spares.append((path, file, disk))
+            self.spares[path, file.owner] = (file, disk)
 
     def add_link(self, path: str, link: Link) -> None:
         """Record a link for `path`."""
-        if link.inside is None:
-            self._refuse(
-                link, f"it points at {visible(link.target, 200)}, which is not in the tree"
-            )
-            return
         if not path:
             self._refuse(link, "it would take the place of the tree itself")
             return
-        present = self.links.get(path)
-        if present is not None and present.owner != link.owner and present.inside != link.inside:
-            _clash(path, link.owner, present.owner, f"a link to `{link.inside}`", "another link")
-        if present is not None and present.owner <= link.owner and present.inside == link.inside:
-            return
+        self.spares.pop((path, link.owner), None)
         file = self.files.get(path)
         if file is not None and file.owner == link.owner:
             (self.root / path).unlink()
             del self.files[path]
-        self.links[path] = link
+        self.offered[path, link.owner] = link
 
     def _refuse(self, link: Link, reason: str) -> None:
-        self.leave_out(link.owner, link.member, reason)
         self.notes.append(f"{link.owner}: the link `{link.member}` is left out: {reason}")
+
+    def _refuse_outside(self, link: Link) -> None:
+        target = visible(link.target, 200)
+        self._refuse(link, f"it points at {target}, which is not in the tree")
 
     # At the end.
 
     def run(self) -> Settled:
         """Bring the tree to rest; raises `ArchiveError` when archives do not fit together."""
         self._compare_spares()
-        self._check_places()
-        self._find_homes()
+        self._place_links()
         self._move_under_links()
+        self._drop_strays()
         copies = self._make_links()
         self._note_dangling(copies)
         Copies(self, copies).run()
@@ -177,29 +169,22 @@ class Settlement:
         )
 
     def physical(self, path: str) -> str | None:
-        """`path` with all its links followed, or None when they go round in a circle."""
-        done: list[str] = []
-        todo = path.split("/")[::-1] if path else []
-        followed = 0
-        while todo:
-            done.append(todo.pop())
-            link = self.links.get("/".join(done))
-            if link is None:
-                continue
-            followed += 1
-            if followed > _MOST_LINKS or link.inside is None:
-                return None
-            todo.extend(link.inside.split("/")[::-1] if link.inside else [])
-            done.clear()
-        return "/".join(done)
+        """`path` with all its links followed."""
+        return self._links.physical(path)
 
     def exists(self, path: str) -> bool:
         """Whether a file or folder stands at the physical `path`."""
         return not path or path in self.files or path in self.folders
 
     def _compare_spares(self) -> None:
-        for path, file, disk in sorted(self.spares, key=lambda s: (s[0], s[1].owner)):
-            self._merge(path, self.files[path], disk, file)
+        for (path, owner), (file, disk) in sorted(self.spares.items(), key=lambda s: s[0]):
+            if path in self.folders:
+                _clash(path, owner, "another member", "a file", "a folder")
+            if path in self.files:
+                self._merge(path, self.files[path], disk, file)
+            else:  # its first owner has put a link there since
+                disk.rename(self.root / path)
+                self.files[path] = file
         self.spares.clear()
 
     def _merge(self, path: str, first: Placed, disk: Path, second: Placed) -> None:
@@ -212,37 +197,28 @@ class Settlement:
             there.chmod(0o755)
         disk.unlink()
 
-    def _check_places(self) -> None:
-        for path, link in sorted(self.links.items()):
+    def _place_links(self) -> None:
+        """Find out where links stand and what they mean; each path has one meaning."""
+        found, refused = self._links.resolve(self.offered.values())
+        for link in refused:
+            if link.inside is None:
+                self._refuse_outside(link)
+            else:
+                self._refuse(link, "it leads back to itself")
+        for home, link in found:
+            other = self.links[home]
+            if other.inside != link.inside:
+                first, second = f"a link to `{link.inside}`", f"a link to `{other.inside}`"
+                _clash(home, link.owner, other.owner, first, second)
+        for path in sorted(self.links):
             if path in self.files:
-                _clash(path, link.owner, self.files[path].owner, "a link", "a file")
+                _clash(path, self.links[path].owner, self.files[path].owner, "a link", "a file")
 
-    def _find_homes(self) -> None:
-        """Key every link by its physical path; links in a circle are left out."""
-        for _ in range(_MOST_LINKS):
-            self._drop_circles()
-            homes: dict[str, Link] = {}
-            moved = False
-            for path, link in sorted(self.links.items()):
-                folder, _, name = path.rpartition("/")
-                parent = self.physical(folder) or ""
-                home = f"{parent}/{name}" if parent else name
-                moved = moved or home != path
-                other = homes.setdefault(home, link)
-                if other.inside != link.inside:
-                    _clash(home, link.owner, other.owner, "a link", "another link")
-                if home in self.files:
-                    _clash(home, link.owner, self.files[home].owner, "a link", "a file")
-            self.links = homes
-            if not moved:
-                return
-        raise ArchiveError("the links of the packages lead through one another without end")
-
-    def _drop_circles(self) -> None:
-        circles = [path for path in self.links if self.physical(path) is None]
-        for path in sorted(circles):
-            link = self.links.pop(path)
-            self._refuse(link, "it leads back to itself")
+    def _drop_strays(self) -> None:
+        for path, link in sorted(self.links.items()):
+            self.add_folder(path.rpartition("/")[0], link.owner)
+        for link in self._links.drop_strays(lambda path: path == "" or path in self.folders):
+            self._refuse_outside(link)
 
     def _move_under_links(self) -> None:
         """Where a link must stand and a real folder does, move the content to the target."""
@@ -281,7 +257,6 @@ class Settlement:
         """Make the links; returns those that the file system does not take."""
         refused = []
         for path, link in sorted(self.links.items()):
-            self.add_folder(path.rpartition("/")[0], link.owner)
             if not _symlink(self._text(path, link), self.root / path):
                 refused.append(path)
         return refused
@@ -291,9 +266,8 @@ class Settlement:
         folder = path.rpartition("/")[0]
         inside = link.inside or ""
         text = link.target.rstrip("/")
-        parts = text.split("/")
-        ups = len(parts) - len([p for p in parts if p != ".."])
-        is_plain = ".." not in parts[ups:]  # `a/../b` means another thing when `a` is a link
+        ups = link.parts.count("..")
+        is_plain = ".." not in link.parts[ups:]  # `a/../b` is another thing when `a` is a link
         joined = posixpath.normpath(posixpath.join("/", folder, text))
         if text and not text.startswith("/") and is_plain and joined == f"/{inside}":
             return text
@@ -326,7 +300,12 @@ class Settlement:
 def _symlink(text: str, path: Path) -> bool:
     try:
         os.symlink(text, path)
-    except OSError:
+    except FileExistsError:
+        message = f"`{path}` was changed by another program while unpacking"
+        raise ArchiveError(message) from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
         return False
     return True
 

@@ -78,7 +78,6 @@ class LocalPlan:
         )
         tree.add_tar(path, owner=name)
         settled = tree.settle()
-        left = [f"left out {name.member}: {name.reason}" for name in settled.left_out]
         # A file in the cache has its digest for a name, which was checked when it was fetched.
         digest = path.name if cached else sha256_of(path, work.downloads.cancel).hexdigest()
         item = Item(name, self.origin, path.stat().st_size, digest)
@@ -86,7 +85,7 @@ class LocalPlan:
             (item,),
             settled.files,
             settled.size,
-            (*settled.notes, *left),
+            settled.notes,
             cached=cached,
         )
 
