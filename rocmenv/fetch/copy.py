@@ -1,9 +1,11 @@
-"""Copying a folder as it is: links stay links."""
+"""Copying a folder as it is: links stay links, and mean in the copy what they mean now."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import stat
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import ArchiveError
@@ -12,35 +14,50 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def copy_tree(source: str, target: Path) -> tuple[int, int]:
-    """Copy what is in the folder `source` into the empty folder `target`; files and bytes.
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What was copied: the paths of all files below the folder, and their size in bytes."""
 
-    Absolute links that lead into `source`, by its name here or its real one, become
-    relative; every other link is kept as it is. Sockets, pipes and devices are an
-    `ArchiveError`, and so is a `source` that holds `target`. Raises `OSError` for what
-    cannot be read: a copy is whole or not at all.
+    files: tuple[str, ...]
+    size: int
+
+
+def copy_tree(source: str, target: Path) -> Copied:
+    """Copy what is in the folder `source` into the empty folder `target`.
+
+    Files and folders keep modes and times; only the owner can always write into a folder.
+    Links that lead into `source`, by its name here or its real one, are relative in the
+    copy, those that lead out of it by `..` are absolute, and all others are kept as they
+    are. Sockets, pipes and devices are an `ArchiveError`, and so is a `source` that holds
+    `target`. Raises `OSError` for what cannot be read: a copy is whole or not at all.
     """
-    files = size = 0
+    files: list[str] = []
+    size = 0
     whole = (os.path.realpath(source), os.path.normpath(source))
     if os.path.realpath(target).startswith(f"{whole[0].rstrip('/')}/"):
         msg = f"{source} cannot be copied into itself ({target})"
         raise ArchiveError(msg)
+    walked: list[tuple[str, str]] = []
     for folder, folders, names in os.walk(source, onerror=_give_up):
         below = os.path.relpath(folder, source)
         here = os.path.normpath(os.path.join(target, below))
         os.makedirs(here, exist_ok=True)
+        walked.append((folder, here))
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         for name in (*names, *links):
             path = os.path.join(folder, name)
             if os.path.islink(path):
-                os.symlink(_inside(os.readlink(path), whole, below), os.path.join(here, name))
+                os.symlink(_text(os.readlink(path), whole, below), os.path.join(here, name))
             elif os.path.isfile(path):
                 shutil.copy2(path, os.path.join(here, name))
-                files, size = files + 1, size + os.path.getsize(path)
+                files.append(os.path.normpath(os.path.join(below, name)))
+                size += os.path.getsize(path)
             else:
                 msg = f"{path} is neither a file, a folder nor a link"
                 raise ArchiveError(msg)
-    return files, size
+    for folder, here in reversed(walked):  # last, as filling a folder changes its time
+        _keep_status(folder, here)
+    return Copied(tuple(sorted(files)), size)
 
 
 def tree_size(source: str) -> int:
@@ -57,8 +74,24 @@ def _give_up(error: OSError) -> None:
     raise error
 
 
-def _inside(link: str, whole: tuple[str, ...], below: str) -> str:
+def _keep_status(folder: str, here: str) -> None:
+    status = os.stat(folder)
+    os.chmod(here, stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
+    os.utime(here, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _text(link: str, whole: tuple[str, str], below: str) -> str:
+    """The text of a link in the folder `below` of the copy; `whole` are the source's names."""
+    parts = link.split("/")
     for start in whole:
-        if link.startswith(f"{start}/"):
-            return os.path.relpath(link[len(start) + 1 :], below)
-    return link
+        if (link == start or link.startswith(f"{start}/")) and ".." not in parts:
+            return os.path.relpath(link[len(start) + 1 :] or ".", below)
+    ups = parts.count("..")
+    depth = 0 if below == "." else below.count("/") + 1
+    is_plain = ".." not in parts[ups:]  # `a/../b` goes up from where the link `a` leads
+    if is_plain and ups <= depth:
+        return link
+    real = os.path.realpath(os.path.join(whole[0], below, link))
+    if real == whole[0] or real.startswith(f"{whole[0]}/"):
+        return os.path.relpath(real[len(whole[0]) + 1 :] or ".", os.path.normpath(below))
+    return link if link.startswith("/") else real

@@ -69,8 +69,8 @@ class LocalPlan:
     def build(self, work: Work) -> Built:
         """Unpack or copy it into the tree."""
         if not self.is_remote and os.path.isdir(self.source):
-            files, size = copy_tree(self.source, work.tree)
-            return Built((), files, size)
+            copied = copy_tree(self.source, work.tree)
+            return Built((), len(copied.files), copied.size)
         name = os.path.basename(self.source)
         path, cached = self._fetch(name, work)
         tree = Tree(

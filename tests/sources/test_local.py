@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 import threading
 from pathlib import Path
 
@@ -75,7 +77,48 @@ def test_a_copy_counts_what_it_copied(tmp_path: Path) -> None:
     (source / "empty").mkdir()
     target = tmp_path / "y"
     target.mkdir()
-    files, size = copy_tree(str(source), target)
-    assert (files, size) == (4, tree_size(str(target)))
+    copied = copy_tree(str(source), target)
+    assert copied.files == (".info/version", "bin/hipcc", "bin/rocminfo", "lib/llvm/bin/clang++")
+    assert copied.size == tree_size(str(target))
     assert (target / "empty").is_dir()
     assert (target / "bin/hipcc").stat().st_mode == (source / "bin/hipcc").stat().st_mode
+
+
+def test_a_copys_folders_keep_mode_and_time(tmp_path: Path) -> None:
+    source, target = fake_prefix(tmp_path / "x", "6.3.0"), tmp_path / "y"
+    (source / "lib/cmake").chmod(0o555)
+    (source / "bin").chmod(0o750)
+    os.utime(source / "bin", (1_000_000, 1_000_000))
+    target.mkdir()
+    copy_tree(str(source), target)
+    assert stat.S_IMODE((target / "bin").stat().st_mode) == 0o750
+    assert (target / "bin").stat().st_mtime == 1_000_000
+    assert stat.S_IMODE((target / "lib/cmake").stat().st_mode) == 0o755
+    (source / "lib/cmake").chmod(0o755)
+
+
+def test_links_of_a_copy_lead_where_they_led(tmp_path: Path) -> None:
+    """Inside the copy where they led into the source, else to the same place as before."""
+    source, target = fake_prefix(tmp_path / "old/rocm", "6.3.0"), tmp_path / "far/away/y"
+    (tmp_path / "old/other").mkdir()
+    (tmp_path / "old/other/f").write_text("other")
+    texts = {
+        "self": (str(source), "."),
+        "lib/self": (f"{source}/", ".."),
+        "lib/up": (f"{source}/../other/f", f"{source}/../other/f"),
+        "lib/in": (f"{source}/lib/../bin/hipcc", "../bin/hipcc"),
+        "lib/out": ("../../other/f", f"{tmp_path}/old/other/f"),
+        "lib/round": ("../../rocm/bin/hipcc", "../bin/hipcc"),
+        "lib/through": ("../llvm/../cmake", "cmake"),
+        "lib/plain": ("../bin/hipcc", "../bin/hipcc"),
+        "near": (f"{source}-other", f"{source}-other"),
+    }
+    for name, (text, _) in texts.items():
+        (source / name).symlink_to(text)
+    target.mkdir(parents=True)
+    copy_tree(str(source), target)
+    assert {name: os.readlink(target / name) for name in texts} == {
+        name: text for name, (_, text) in texts.items()
+    }
+    (tmp_path / "old/rocm").rename(tmp_path / "old/moved")
+    assert (target / "lib/through").samefile(target / "lib/cmake")
