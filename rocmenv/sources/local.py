@@ -16,8 +16,11 @@ from rocmenv.fetch.digest import sha256_of
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Built, Part, Work
+from rocmenv.sources.relocate import relocate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from rocmenv.model.version import Version
 
 _UNPACKED = 4
@@ -70,12 +73,13 @@ class LocalPlan:
         """Unpack or copy it into the tree."""
         if not self.is_remote and os.path.isdir(self.source):
             copied = copy_tree(self.source, work.tree)
-            return Built((), len(copied.files), copied.size)
+            names = dict.fromkeys((self.source, os.path.realpath(self.source)))
+            left = _relocated(work, names, copied.files)
+            return Built((), len(copied.files), copied.size, unrelocated=left)
         name = os.path.basename(self.source)
         path, cached = self._fetch(name, work)
-        tree = Tree(
-            work.tree, own_prefix=(f"/opt/rocm-{self.version.xyz}",), cancel=work.downloads.cancel
-        )
+        built_for = f"/opt/rocm-{self.version.xyz}"
+        tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
         tree.add_tar(path, owner=name)
         settled = tree.settle()
         # A file in the cache has its digest for a name, which was checked when it was fetched.
@@ -86,7 +90,8 @@ class LocalPlan:
             settled.files,
             settled.size,
             settled.notes,
-            cached=cached,
+            _relocated(work, (built_for,), settled.paths),
+            cached,
         )
 
     def _fetch(self, name: str, work: Work) -> tuple[Path, tuple[Path, ...]]:
@@ -110,3 +115,11 @@ def plan(version: Version, source: str, cwd: str) -> LocalPlan:
         msg = f"{visible(source, 200)} is neither a file nor a folder"
         raise HostError(msg)
     return LocalPlan(version, path)
+
+
+def _relocated(work: Work, names: Iterable[str], paths: Sequence[str]) -> tuple[str, ...]:
+    """Let texts name the new place, not one of `names`; the files that still name an old one."""
+    left: set[str] = set()
+    for old in names:
+        left.update(relocate(work.tree, old, work.prefix, paths, work.jobs).left)
+    return tuple(sorted(left))

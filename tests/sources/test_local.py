@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import tarfile
 import threading
 from pathlib import Path
 
@@ -122,3 +123,36 @@ def test_links_of_a_copy_lead_where_they_led(tmp_path: Path) -> None:
     }
     (tmp_path / "old/rocm").rename(tmp_path / "old/moved")
     assert (target / "lib/through").samefile(target / "lib/cmake")
+
+
+def work(tmp_path: Path, downloads: Downloads) -> Work:
+    return Work(tmp_path / "tree", "/new/6.3.0", downloads, 2, lambda _n: None)
+
+
+def test_the_texts_of_a_folder_name_the_new_place(tmp_path: Path, downloads: Downloads) -> None:
+    source = fake_prefix(tmp_path / "real", "6.3.0")
+    named = tmp_path / "rocm"
+    named.symlink_to("real")
+    text = f"set(A {named}/lib)\nset(B {source}/lib)\nset(C {named}-other/lib {named}2/lib)\n"
+    (source / "lib/cmake/a.cmake").write_text(text)
+    (source / "lib/libx.so").write_bytes(b"\0" + os.fsencode(named) + b"/lib\0")
+    (source / "lib/liby.so").write_bytes(b"\0" + os.fsencode(named) + b"-other/lib\0")
+    (tmp_path / "tree").mkdir()
+    built = local.plan(V, "rocm", str(tmp_path)).build(work(tmp_path, downloads))
+    changed = (tmp_path / "tree/lib/cmake/a.cmake").read_text().splitlines()
+    assert changed[:2] == ["set(A /new/6.3.0/lib)", "set(B /new/6.3.0/lib)"]
+    assert changed[2] == text.splitlines()[2]
+    assert built.unrelocated == ("lib/libx.so",)
+    assert (source / "lib/cmake/a.cmake").read_text() == text
+
+
+def test_the_texts_of_a_tarball_name_the_new_place(tmp_path: Path, downloads: Downloads) -> None:
+    source = fake_prefix(tmp_path / "rocm-6.3.0", "6.3.0")
+    (source / "lib/cmake/a.cmake").write_text("set(A /opt/rocm-6.3.0/lib /opt/rocm-6.3.01)\n")
+    (source / "lib/libx.so").write_bytes(b"\0/opt/rocm-6.3.0/lib\0")
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as made:
+        made.add(source, "rocm-6.3.0")
+    built = local.plan(V, "a.tar.gz", str(tmp_path)).build(work(tmp_path, downloads))
+    changed = (tmp_path / "tree/lib/cmake/a.cmake").read_text()
+    assert changed == "set(A /new/6.3.0/lib /opt/rocm-6.3.01)\n"
+    assert built.unrelocated == ("lib/libx.so",)
