@@ -524,6 +524,47 @@ def test_owners_that_disagree_are_both_named(
     assert any("`p`" in m for m in messages)
 
 
+@pytest.mark.parametrize("turn", ["before", "between", "after"])
+@pytest.mark.parametrize(
+    ("members", "more", "words"),
+    [
+        ([member("a", b"1"), member("now"), link("a", "b")], member("c"), "a file in `q`"),
+        ([member("a", b"1"), member("now"), link("a", "b")], member("a/c"), "`a` is a f"),
+        ([member("a", b"0"), member("now"), member("a", b"1")], member("c"), ""),
+    ],
+)
+def test_a_member_that_is_replaced_leaves_no_trace_whenever_others_come(
+    tmp_path: Path,
+    members: list[tuple[tarfile.TarInfo, bytes]],
+    more: tuple[tarfile.TarInfo, bytes],
+    words: str,
+    turn: str,
+) -> None:
+    """The archive `q` has the file `a` too, and is read before, in the midst of or after `p`."""
+    tree = Tree(tmp_path / "t")
+
+    def mapping(name: str) -> str:
+        if turn == "between" and name == "now":
+            add(tree, tar(member("a", b"1")), "q")
+        return name
+
+    def run() -> None:
+        if turn == "before":
+            add(tree, tar(member("a", b"1")), "q")
+        add(tree, tar(*members), "p", mapping)
+        if turn == "after":
+            add(tree, tar(member("a", b"1")), "q")
+        add(tree, tar(more), "r")
+        tree.settle()
+
+    if words:
+        with pytest.raises(ArchiveError, match=words):
+            run()
+    else:
+        run()
+        assert listing(tmp_path / "t") == {"a": "1", "c": "", "now": ""}
+
+
 def test_names_that_differ_in_case_are_noted(tmp_path: Path) -> None:
     settled = unpack(tmp_path / "t", tar(member("Lib/a", b"1"), member("lib/b", b"2")))
     assert "`Lib` and `lib` differ only in case" in settled.notes
