@@ -10,6 +10,8 @@ _MAGIC = (
     (b"\x1f\x8b", "gzip"),
     (b"\xfd7zXZ\x00", "xz"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
+    # A frame to be skipped, which may come first: what is in it is no content.
+    *((bytes([n]) + b"\x2a\x4d\x18", "zstd") for n in range(0x50, 0x60)),
     (b"BZh", "bzip2"),
     (b"PK\x03\x04", "zip"),
     (b"!<arch>\n", "ar"),

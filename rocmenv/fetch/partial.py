@@ -11,7 +11,14 @@ import threading
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import TransferError
-from rocmenv.fetch.connection import Connections, Reply, RetryableError, length, shown
+from rocmenv.fetch.connection import (
+    Connections,
+    Reply,
+    RetryableError,
+    length,
+    shown,
+    without_account,
+)
 from rocmenv.fetch.digest import Digest, sha256_of
 from rocmenv.fetch.kind import HEAD, expected, kind
 from rocmenv.fetch.stop import Interrupted
@@ -197,7 +204,8 @@ class Fetch:
             size = data.stat().st_size
         except OSError:
             size = 0
-        same = known or (facts.get("url") == self._artifact.url and _validator(facts) is not None)
+        here = facts.get("url") == without_account(self._artifact.url)
+        same = known or (here and _validator(facts) is not None)
         too_long = self._artifact.size is not None and size > self._artifact.size
         if not size or not same or too_long:
             self._restart()
@@ -243,7 +251,7 @@ class Fetch:
 
     def _note_facts(self, reply: Reply) -> None:
         facts = {
-            "url": self._artifact.url,
+            "url": without_account(self._artifact.url),
             "etag": reply.headers.get("ETag"),
             "modified": reply.headers.get("Last-Modified"),
         }

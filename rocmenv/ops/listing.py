@@ -35,7 +35,7 @@ def online(downloads: Downloads, mirror: str | None, *, unlisted: bool) -> list[
     """
     data = catalog.load()
     channel = data.channels["legacy"]
-    url = channel.index.format(mirror=(mirror or channel.mirror).rstrip("/"))
+    url = channel.index.format(mirror=channel.at(mirror))
     rows = []
     for version in release_folders(downloads.read(url, limit=4 << 20), url):
         release = data.release(version)

@@ -11,11 +11,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from rocmenv.errors import ResolveError
+from rocmenv.errors import ResolveError, visible
+from rocmenv.fetch.connection import without_account
 from rocmenv.model.version import Spec, Version, choose, nearest
 
 # From here on releases come from another build and other places; there is no 8 or 9.
 _THEROCK = (7, 9, 0, 0)
+_SCHEMES = ("http", "https", "file")
 _FILE = Path(__file__).parent.parent / "data" / "releases.json"
 
 
@@ -46,6 +48,17 @@ class Channel:
     component: str
     architecture: str
     prefix: str
+
+    def at(self, mirror: str | None) -> str:
+        """The base address: the channel's own, or `mirror`, which must look like one."""
+        if mirror is None:
+            return self.mirror
+        scheme, mark, rest = mirror.partition("://")
+        if not mark or scheme.lower() not in _SCHEMES or not rest.strip("/"):
+            msg = f"{visible(without_account(mirror), 200)} is not the address of a mirror"
+            hint = "write it like `https://mirror.example.org/rocm` or `file:///mnt/rocm`"
+            raise ResolveError(msg, hint=hint)
+        return mirror.rstrip("/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ def _by_number(release: Version) -> tuple[str, ...]:
 def _open(
     data: Catalog, channel: Channel, release: Version, request: Request, downloads: Remembered
 ) -> LoadedRepository:
-    mirror = (request.mirror or channel.mirror).rstrip("/")
+    mirror = channel.at(request.mirror)
     base = channel.base.format(mirror=mirror, dir=folder(release))
     keyring = _keyring(request.keyring or channel.key.format(mirror=mirror), downloads)
     fingerprints = frozenset({request.fingerprint or channel.fingerprint})

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from rocmenv.errors import ArchiveError, HostError, visible
 from rocmenv.fetch.archive import Tree
@@ -48,12 +50,20 @@ class LocalPlan:
         return "://" in self.source
 
     @property
+    def name(self) -> str:
+        """The file's name; of an address without what follows a `?`, which may be secret."""
+        if not self.is_remote:
+            return os.path.basename(self.source)
+        path = re.split(r"[?#]", self.source.partition("://")[2])[0].partition("/")[2]
+        return os.path.basename(unquote(path)) or "archive"
+
+    @property
     def parts(self) -> tuple[Part, ...]:
         """The one file."""
         size = None
         if not self.is_remote and os.path.isfile(self.source):
             size = os.path.getsize(self.source)
-        return (Part(os.path.basename(self.source), "", size),)
+        return (Part(self.name, "", size),)
 
     @property
     def download(self) -> int | None:
@@ -76,15 +86,14 @@ class LocalPlan:
             names = dict.fromkeys((self.source, os.path.realpath(self.source)))
             left = _relocated(work, names, copied.files)
             return Built((), len(copied.files), copied.size, unrelocated=left)
-        name = os.path.basename(self.source)
-        path, cached = self._fetch(name, work)
+        path, cached = self._fetch(work)
         built_for = f"/opt/rocm-{self.version.xyz}"
         tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
-        tree.add_tar(path, owner=name)
+        tree.add_tar(path, owner=self.name)
         settled = tree.settle()
         # A file in the cache has its digest for a name, which was checked when it was fetched.
         digest = path.name if cached else sha256_of(path, work.downloads.cancel).hexdigest()
-        item = Item(name, self.origin, path.stat().st_size, digest)
+        item = Item(self.name, self.origin, path.stat().st_size, digest)
         return Built(
             (item,),
             settled.files,
@@ -94,10 +103,10 @@ class LocalPlan:
             cached,
         )
 
-    def _fetch(self, name: str, work: Work) -> tuple[Path, tuple[Path, ...]]:
+    def _fetch(self, work: Work) -> tuple[Path, tuple[Path, ...]]:
         if not self.is_remote:
             return Path(self.source), ()
-        path = work.downloads.fetch(Artifact(self.source, name), work.on_bytes)
+        path = work.downloads.fetch(Artifact(self.source, self.name), work.on_bytes)
         return path, (path,)
 
 

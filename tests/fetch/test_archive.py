@@ -766,6 +766,7 @@ COMPRESSED: dict[str, Callable[[bytes], bytes]] = {
     "xz": lzma.compress,
     "bz2": bz2.compress,
     "zst": lambda b: decode._zstd_module().compress(b),  # noqa: SLF001 - the test reaches inside on purpose
+    "zst behind a frame to skip": lambda b: b"\x50\x2a\x4d\x18\x03\0\0\0abc" + COMPRESSED["zst"](b),
     "two gz": lambda b: gzip.compress(b[:700]) + gzip.compress(b[700:]),
     "two xz": lambda b: lzma.compress(b[:700]) + bytes(8) + lzma.compress(b[700:]) + bytes(4),
     "padded gz": lambda b: gzip.compress(b) + bytes(1024),

@@ -15,6 +15,12 @@ def known() -> Catalog:
     return catalog.load()
 
 
+@pytest.mark.parametrize("mirror", ["nonsense", "ftp://h/rocm", "http://", "https:///", "h/x://y"])
+def test_a_mirror_must_be_an_address(mirror: str) -> None:
+    with pytest.raises(ResolveError, match=f"`{mirror}` is not the address of a mirror"):
+        catalog.load().channels["legacy"].at(mirror)
+
+
 def test_the_table_is_consistent(known: Catalog) -> None:
     versions = [release.version for release in known.releases]
     assert versions == sorted(set(versions))

@@ -642,3 +642,37 @@ def test_a_page_that_is_no_list_is_said(
     message = runner("list-remote", "--online", "--mirror", mirror.url).refused()
     assert "is not a folder listing; it begins `<html>Moved</html>`" in message
     assert "is offline" in runner("list-remote", "--online", ROCMENV_OFFLINE="1").refused()
+
+
+# Names and passwords in addresses.
+
+
+def test_no_account_is_kept_or_shown(
+    capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path, mirror: Mirror
+) -> None:
+    """Whatever is typed with an account, in whatever way it fails or succeeds."""
+    runner = Runner(capfd, root, tmp_path)
+    host = mirror.site.url.removeprefix("http://")
+    good = f"http://joe:secret@{host}/rocm"
+    bad = f"http://joe:secret@{host}/nothing"
+    fingerprint = ("--fingerprint", mirror.fingerprint)
+    calls = [
+        ("install", "6.3.0", "--mirror", bad, *fingerprint),
+        ("install", "6.3.0", "--mirror", bad, *fingerprint, "--offline"),
+        ("install", "6.3.0", "--mirror", good, "--keyring", f"{bad}/key", *fingerprint),
+        ("install", "6.3.0", "--mirror", good, "--fingerprint", "0" * 40),
+        ("install", "6.3.0", "--mirror", good, *fingerprint, "--suite", "focal"),
+        ("install", "6.3.0", "--mirror", good, *fingerprint, "--with", "nosuch"),
+        ("install", "6.3.0", "--mirror", good, *fingerprint, "--dry-run"),
+        ("install", "6.3.0", "--mirror", good, *fingerprint, "--dry-run", "--json"),
+        ("install", "7.0.0", "--from", f"{bad}/x.tar.gz"),
+        ("install", "7.0.0", "--from", f"{good}/rocm.gpg.key"),
+        ("list-remote", "--online", "--mirror", good),
+        ("install", "6.3.0", "--mirror", good, *fingerprint),
+    ]
+    told = [runner(*words) for words in calls]
+    assert told[-1].status == 0
+    assert [call for call, result in zip(calls, told, strict=True) if "secret" in str(result)] == []
+    kept = [path for path in root.path.rglob("*") if path.is_file()]
+    assert root.receipt(Version.parse("6.3.0")) in kept
+    assert [path for path in kept if b"secret" in path.read_bytes()] == []

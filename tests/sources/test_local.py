@@ -47,6 +47,20 @@ def test_an_address_knows_nothing_yet() -> None:
     assert plan.parts[0].name == "a.tar.gz"
 
 
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("https://h/x/a%20b.tar.gz?token=secret#part", "a b.tar.gz"),
+        ("https://h/x/a%2Fb.tar", "b.tar"),
+        ("https://h/?x", "archive"),
+        ("https://h", "archive"),
+        ("http://[x/a.tar", "a.tar"),
+    ],
+)
+def test_the_name_of_an_address_is_that_of_its_file(address: str, name: str) -> None:
+    assert local.plan(V, address, "/").parts[0].name == name
+
+
 def test_a_kept_download_is_read_once_for_its_digest(
     monkeypatch: pytest.MonkeyPatch, site: Site, downloads: Downloads, cases: Path, tmp_path: Path
 ) -> None:
