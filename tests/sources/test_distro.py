@@ -566,6 +566,15 @@ def test_man_pages_are_kept_of_rocm_alone() -> None:
     assert Mapping(with_man=True)(page) == "share/man/man1/hipcc.1.gz"
 
 
+def test_a_plan_keeps_the_man_pages_of_rocm(machine: Machine) -> None:
+    del machine.host["libnuma1"]
+    machine.offer("bookworm", *SYSTEM, *rocm())
+    plan = machine.plan()
+    placed = {p.name: plan.recipe.mapping(p)("usr/share/man/man1/x.1.gz") for p in plan.packages}
+    assert placed["hipcc"] == placed["clang-15"] == "share/man/man1/x.1.gz"
+    assert placed["libnuma1"] is None
+
+
 DEBS = (
     Deb(
         "libamdhip64-5",

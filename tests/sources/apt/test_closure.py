@@ -89,6 +89,12 @@ def test_providers_stand_in() -> None:
     assert "v" in versions(real)
 
 
+def test_providers_of_other_architectures_are_no_candidates() -> None:
+    other = "p 2 Architecture: arm64; Provides: v"
+    assert "q" in versions(closed("root 1 Depends: v", other, "q 1 Provides: v"))
+    assert closed("root 1 Depends: v", other).unmet == (need("v", "root"),)
+
+
 @pytest.mark.parametrize("provides", ["v", "v (= 1)"])
 def test_a_provider_must_have_the_version(provides: str) -> None:
     closure = closed("root 1 Depends: v (>= 2)", f"p 1 Provides: {provides}")

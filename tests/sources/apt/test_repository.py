@@ -14,6 +14,7 @@ from rocmenv.errors import RepositoryError, SignatureError, TransferError
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.pipeline import Job, download_and_unpack
 from rocmenv.fetch.transfer import Downloads, NotThereError
+from rocmenv.sources.apt import repository as module
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import UNKNOWN
 from rocmenv.sources.apt.index import Index, Package
@@ -108,6 +109,27 @@ def test_a_form_that_is_announced_and_not_kept_is_passed_over(
     for ending in (".gz", ""):
         del site.files[f"{DISTS}/{INDEX}{ending}"]
     with pytest.raises(RepositoryError, match="announces .*, and lacks it: .*Packages"):
+        repository(site, signer).load(downloads)
+
+
+def test_no_more_of_an_index_is_read_than_its_release_announces(
+    site: Site, signer: Signer, downloads: Downloads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mirror could send bytes without end."""
+    monkeypatch.setattr(module, "_SURPLUS", 1000)
+    publish(site, signer, index_files(TEXT))
+    for ending in (".xz", ".gz", ""):
+        site.files[f"{DISTS}/{INDEX}{ending}"] = b"x" * 5000
+    with pytest.raises(TransferError, match="is larger than"):
+        repository(site, signer).load(downloads)
+
+
+def test_an_index_that_unpacks_without_end_is_refused(
+    site: Site, signer: Signer, downloads: Downloads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MOST_INDEX", 100)
+    publish(site, signer, index_files(TEXT))
+    with pytest.raises(RepositoryError, match="unpacks to more than 100 bytes"):
         repository(site, signer).load(downloads)
 
 
