@@ -94,3 +94,12 @@ def clean_environ(root: Root, **more: str) -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         **more,
     }
+
+
+def put(tree: Path, name: str, content: str | bytes, mode: int = 0o644) -> Path:
+    """Write a file of `tree`, with the folders above it."""
+    path = tree / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    path.chmod(mode)
+    return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import wraps
 from typing import TYPE_CHECKING
 
 from click.shell_completion import CompletionItem
@@ -21,108 +22,94 @@ if TYPE_CHECKING:
     from rocmenv.model.version import Version
     from rocmenv.store.paths import Root
 
+    Words = Callable[[click.Context, Process, Root], Iterable[str]]
+    Complete = Callable[[click.Context, click.Parameter | None, str], list[CompletionItem]]
 
-def complete_installed(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
+
+def _offering(words: Words) -> Complete:
+    """What click calls: those of `words` that go on as the word that is typed begins."""
+
+    @wraps(words)
+    def complete(
+        ctx: click.Context, _param: click.Parameter | None, incomplete: str
+    ) -> list[CompletionItem]:
+        process = Process.current()
+        try:
+            root = find_root(process, ctx.find_root().params.get("root_option"))
+            found = list(words(ctx, process, root))
+        except (RocmenvError, OSError):
+            return []
+        return [CompletionItem(word) for word in found if word.startswith(incomplete)]
+
+    return complete
+
+
+@_offering
+def complete_installed(_ctx: click.Context, process: Process, root: Root) -> list[str]:
     """Installed versions, newest first, then aliases, `latest` and `system`."""
-    del param
-    return _offer(ctx, _installed, incomplete)
+    return _installed(process, root)
 
 
-def complete_plus(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+@_offering
+def complete_plus(_ctx: click.Context, process: Process, root: Root) -> list[str]:
     """The same as `+VERSION`."""
-    return _offer(ctx, lambda p, root: [f"+{word}" for word in _installed(p, root)], incomplete)
+    return [f"+{word}" for word in _installed(process, root)]
 
 
-def complete_install(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
+@_offering
+def complete_install(_ctx: click.Context, _process: Process, root: Root) -> list[str]:
     """The versions that `uninstall` takes: no link, and no word that may mean another soon."""
-    del param
-    return _offer(ctx, lambda _process, root: _versions(root, links=False), incomplete)
+    return _versions(root, links=False)
 
 
-def complete_link(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
+@_offering
+def complete_link(_ctx: click.Context, _process: Process, root: Root) -> list[str]:
     """The versions that `unlink` takes, those among them whose prefix is gone."""
-    del param
-    return _offer(ctx, lambda _process, root: _versions(root, links=True), incomplete)
+    return _versions(root, links=True)
 
 
-def complete_release(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
+@_offering
+def complete_release(_ctx: click.Context, _process: Process, _root: Root) -> list[str]:
     """The known releases, newest first."""
     from rocmenv.ops.listing import known  # noqa: PLC0415 - most commands need no catalogue
 
-    del param
-    return _offer(
-        ctx,
-        lambda _process, _root: [str(r.version) for r in reversed(known(unlisted=False))],
-        incomplete,
-    )
+    return [str(release.version) for release in reversed(known(unlisted=False))]
 
 
-def complete_command(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
+@_offering
+def complete_command(_ctx: click.Context, _process: Process, root: Root) -> list[str]:
     """The commands that any installed version has."""
-    del param
-    return complete_program(ctx, incomplete)
+    return sorted(name for name in os.listdir(root.shims) if not name.startswith("."))
 
 
-def complete_program(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """The same, without a parameter of a command."""
-    return _offer(ctx, lambda _process, root: _programs(root), incomplete)
+@_offering
+def complete_profile(_ctx: click.Context, _process: Process, _root: Root) -> Iterable[str]:
+    """The profiles."""
+    return PROFILE_NAMES
+
+
+@_offering
+def complete_setting(_ctx: click.Context, process: Process, root: Root) -> list[str]:
+    """The keys of settings, and of the aliases that there are."""
+    aliases = (f"{ALIASES}.{name}" for name in Settings(process, root).aliases())
+    return [*(setting.key for setting in SETTINGS), *aliases]
+
+
+@_offering
+def complete_value(ctx: click.Context, process: Process, root: Root) -> Iterable[str]:
+    """The values of the setting that was named before, where they can be listed."""
+    key = str(ctx.params.get("key"))
+    if key.startswith(f"{ALIASES}."):
+        return _installed(process, root)
+    setting = known_setting(key)
+    return ("true", "false") if setting.kind is bool else setting.choices
 
 
 def complete_file(
-    ctx: click.Context, param: click.Parameter, incomplete: str
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """What the shell itself offers for a file's name."""
-    del ctx, param
     return [CompletionItem(incomplete, type="file")]
-
-
-def complete_profile(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The profiles."""
-    del param
-    return _offer(ctx, lambda _process, _root: PROFILE_NAMES, incomplete)
-
-
-def complete_setting(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The keys of settings, and of the aliases that there are."""
-    del param
-    return _offer(
-        ctx,
-        lambda process, root: [
-            *(setting.key for setting in SETTINGS),
-            *(f"{ALIASES}.{name}" for name in Settings(process, root).aliases()),
-        ],
-        incomplete,
-    )
-
-
-def complete_value(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The values of the setting that was named before, where they can be listed."""
-    del param
-    key = str(ctx.params.get("key"))
-    if key.startswith(f"{ALIASES}."):
-        return _offer(ctx, _installed, incomplete)
-    return _offer(ctx, lambda _process, _root: _values(key), incomplete)
-
-
-def _values(key: str) -> tuple[str, ...]:
-    setting = known_setting(key)
-    return ("true", "false") if setting.kind is bool else setting.choices
 
 
 def _installed(process: Process, root: Root) -> list[str]:
@@ -139,19 +126,3 @@ def _is_link(root: Root, version: Version) -> bool:
         return registry.read_receipt(root, version).is_link
     except RocmenvError:  # without a receipt it goes by the name of its folder, as an install
         return False
-
-
-def _programs(root: Root) -> list[str]:
-    return sorted(name for name in os.listdir(root.shims) if not name.startswith("."))
-
-
-def _offer(
-    ctx: click.Context, words: Callable[[Process, Root], Iterable[str]], incomplete: str
-) -> list[CompletionItem]:
-    process = Process.current()
-    try:
-        root = find_root(process, ctx.find_root().params.get("root_option"))
-        found = list(words(process, root))
-    except (RocmenvError, OSError):
-        return []
-    return [CompletionItem(word) for word in found if word.startswith(incomplete)]

@@ -94,8 +94,8 @@ class Commands(Group):
 
         found = super().shell_complete(ctx, incomplete)
         if ctx.meta[_PLUS] is not None:
-            return found + completion.complete_program(ctx, incomplete)
-        return found or completion.complete_plus(ctx, incomplete)
+            return found + completion.complete_command(ctx, None, incomplete)
+        return found or completion.complete_plus(ctx, None, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -15,16 +15,6 @@ from tests.builders import clean_environ, root_with
 from tests.cli.runner import COMMAND, REPOSITORY, Runner
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return root_with(tmp_path, "6.3.0")
-
-
-@pytest.fixture
-def rocmenv(capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path) -> Runner:
-    return Runner(capfd, root, tmp_path)
-
-
 def test_what_is_no_text_is_refused_and_leaves_nothing(rocmenv: Runner, root: Root) -> None:
     before = sorted(os.listdir(root.path))
     message = rocmenv("config", "set", "legacy.keyring", os.fsdecode(b"/k/\xff")).refused()

@@ -24,11 +24,6 @@ def root(tmp_path: Path) -> Root:
     return root_with(tmp_path)
 
 
-@pytest.fixture
-def rocmenv(capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path) -> Runner:
-    return Runner(capfd, root, tmp_path)
-
-
 def nothing_made(root: Root) -> bool:
     folders = (root.versions, root.staging, root.journal, root.trash)
     files = [p for p in root.cache.rglob("*") if p.is_file()] if root.cache.exists() else []

@@ -10,22 +10,12 @@ from pathlib import Path
 import pytest
 
 from rocmenv.store.paths import Root
-from tests.builders import clean_environ, fake_prefix, root_with
+from tests.builders import clean_environ, fake_prefix
 from tests.cli.runner import Runner, run_command
 
 HEADER = "".join(
     f"#define ROCM_VERSION_{n} {v}\n" for n, v in (("MAJOR", 6), ("MINOR", 2), ("PATCH", 4))
 )
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return root_with(tmp_path, "6.3.0")
-
-
-@pytest.fixture
-def rocmenv(capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path) -> Runner:
-    return Runner(capfd, root, tmp_path)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
-from tests.builders import clean_environ, fake_prefix, root_with
+from tests.builders import clean_environ, fake_prefix
 from tests.cli.runner import COMMAND, run, run_and_stop
 from tests.fetch.server import Site
 
@@ -29,11 +29,6 @@ STATUS = {
     signal.SIGHUP: -signal.SIGHUP,
     signal.SIGKILL: -signal.SIGKILL,
 }
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return root_with(tmp_path, "6.3.0")
 
 
 @pytest.fixture

@@ -27,11 +27,6 @@ def root(tmp_path: Path) -> Root:
     return root_with(tmp_path, "6.3.0", "6.4.1")
 
 
-@pytest.fixture
-def rocmenv(capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path) -> Runner:
-    return Runner(capfd, root, tmp_path)
-
-
 @pytest.mark.parametrize(
     "spoil",
     [

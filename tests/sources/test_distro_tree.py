@@ -10,17 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rocmenv.sources.distro_tree import finish
+from tests.builders import put
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def put(tree: Path, name: str, content: str | bytes, mode: int = 0o644) -> Path:
-    path = tree / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    path.chmod(mode)
-    return path
 
 
 def test_mode_and_time_stay_and_a_twin_is_unharmed(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rocmenv.sources import relocate as module
 from rocmenv.sources.relocate import finish_legacy, relocate
+from tests.builders import put
 from tests.tools import tool
 
 OLD = "/opt/rocm-6.3.0"
@@ -22,14 +23,6 @@ OLD = "/opt/rocm-6.3.0"
 def tree(tmp_path: Path) -> Path:
     path = tmp_path / "tree"
     path.mkdir()
-    return path
-
-
-def put(tree: Path, name: str, content: str | bytes, mode: int = 0o644) -> Path:
-    path = tree / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    path.chmod(mode)
     return path
 
 
