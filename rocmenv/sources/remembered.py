@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _BY_HASH = re.compile(r"(.+)/by-hash/SHA256/([0-9a-f]{64})\Z")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_NOTE = 32
+"""The length of the names of notes; kept files have longer ones."""
+# Seconds to wait for another process that keeps what it read; then nothing is kept.
+_PATIENCE = 10
 _UNFINISHED = ".unfinished-"
 # Seconds after which nobody is still writing a small file.
 _ABANDONED = 3600
@@ -72,16 +76,26 @@ class Remembered:
 
         A newer index takes the place of the older one. It is there before the signed file
         that names it, and the older one goes last: an end in between leaves two that fit.
+        One process at a time, so that what two have read is not mixed.
         """
+        from filelock import FileLock  # noqa: PLC0415 - for those who plan alone
+
         seen, self._seen = self._seen, {}
         hashed = {m[1]: (m[2], seen.pop(url)) for url in list(seen) if (m := _BY_HASH.match(url))}
-        with contextlib.suppress(OSError):
-            for digest, content in hashed.values():
-                replace_file(self._file(digest), content)
-            for url, content in seen.items():
-                replace_file(self._path(url), content)
-            for folder, (digest, _) in hashed.items():
-                self._drop_older(folder, digest)
+        if not (seen or hashed):
+            return
+        with contextlib.suppress(OSError, NotImplementedError):
+            self.downloads.cache.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.downloads.cache / "index.lock", timeout=_PATIENCE):
+                self._write(seen, hashed)
+
+    def _write(self, plain: dict[str, bytes], hashed: dict[str, tuple[str, bytes]]) -> None:
+        for digest, content in hashed.values():
+            replace_file(self._file(digest), content)
+        for url, content in plain.items():
+            replace_file(self._path(url), content)
+        for folder, (digest, _) in hashed.items():
+            self._drop_older(folder, digest)
 
     def refuse_if_offline(self, error: NotThereError) -> None:
         """Raise what `error` means offline: nothing is known of the server."""
@@ -101,11 +115,17 @@ class Remembered:
 
     def _drop_older(self, folder: str, digest: str) -> None:
         """Remove the index that `folder` had before the one with this `digest`."""
-        note = self.downloads.cache / "index" / _name(folder)[:32]
+        note = self.downloads.cache / "index" / _name(folder)[:_NOTE]
         before = note.read_text(encoding="ascii", errors="replace") if note.exists() else ""
         replace_file(note, digest.encode())
-        if _DIGEST.fullmatch(before) and before != digest:
+        if _DIGEST.fullmatch(before) and before != digest and not self._is_noted(before):
             self._file(before).unlink(missing_ok=True)
+
+    def _is_noted(self, digest: str) -> bool:
+        """Whether some folder has the index with this digest: two may have the same one."""
+        folder = self.downloads.cache / "index"
+        notes = (path for path in folder.iterdir() if len(path.name) == _NOTE)
+        return any(path.read_text("ascii", "replace") == digest for path in notes)
 
     def _file(self, digest: str) -> Path:
         return self.downloads.cache / "sha256" / digest

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -124,3 +126,67 @@ def test_what_a_killed_writer_left_is_removed_later(
     os.utime(left, (long_ago, long_ago))
     replace_file(tmp_path / "other", b"x")
     assert os.listdir(tmp_path) == ["other"]
+
+
+# Two folders with one index, two runs at once.
+
+
+class Web(Downloads):
+    """Downloads from a table."""
+
+    pages: ClassVar[dict[str, bytes]] = {}
+
+    def read(self, url: str, *, limit: int = 0) -> bytes:
+        del limit
+        return self.pages[url]
+
+
+def by_hash(folder: str, content: bytes) -> str:
+    return f"http://h/{folder}/by-hash/SHA256/{hashlib.sha256(content).hexdigest()}"
+
+
+def test_an_index_that_another_folder_has_too_stays(tmp_path: Path) -> None:
+    empty, one = b"empty", b"one package"
+    contrib, non_free, newer = (
+        by_hash("contrib", empty),
+        by_hash("non-free", empty),
+        by_hash("contrib", one),
+    )
+    Web.pages = {contrib: empty, non_free: empty, newer: one}
+    for urls in ((contrib, non_free), (newer, non_free)):
+        remembered = Remembered(Web(tmp_path))
+        for url in urls:
+            remembered.read(url)
+        remembered.keep()
+    offline = Remembered(Web(tmp_path, offline=True))
+    assert [offline.read(url) for url in (newer, non_free)] == [one, empty]
+
+
+def test_what_two_runs_keep_is_not_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second comes while the first has one step left."""
+    release = "http://h/InRelease"
+
+    def run(number: bytes) -> Remembered:
+        index = b"index " + number
+        Web.pages = {release: b"release " + number, by_hash("main", index): index}
+        remembered = Remembered(Web(tmp_path))
+        for url in Web.pages:
+            remembered.read(url)
+        return remembered
+
+    first, second = run(b"1"), run(b"2")
+    late = threading.Thread(target=second.keep)
+    real = first._drop_older  # noqa: SLF001 - the test comes in between on purpose
+
+    def drop(folder: str, digest: str) -> None:
+        late.start()
+        late.join(0.3)
+        real(folder, digest)
+
+    monkeypatch.setattr(first, "_drop_older", drop)
+    first.keep()
+    late.join()
+    offline = Remembered(Web(tmp_path, offline=True))
+    number = offline.read(release)[-1:]
+    index = b"index " + number
+    assert offline.read(by_hash("main", index)) == index
