@@ -45,7 +45,7 @@ def removable(process: Process, root: Root, text: str) -> Version:
     """
     selection = current.asked(text)
     try:
-        version = named(process, root, selection)
+        version = meant(process, root, selection, "uninstall")
     except NotInstalledError as error:
         hint = "`rocmenv versions` shows what there is"
         raise NotInstalledError(error.message, hint=hint) from error
@@ -59,6 +59,19 @@ def removable(process: Process, root: Root, text: str) -> Version:
     if receipt.is_link:
         msg = f"version {version} is linked to {receipt.prefix}, which stays"
         raise StoreError(msg, hint=f"run `rocmenv unlink {version}`")
+    return version
+
+
+def meant(process: Process, root: Root, selection: Selection, command: str) -> Version | None:
+    """As `named`; refuses a short request that passes over a broken version.
+
+    What is only selected may be the next best; what is taken away must be what was meant.
+    """
+    version = named(process, root, selection)
+    best = current.version_for(process, root, selection, registry.versions(root))
+    if version != best:
+        msg = f"`{selection.spec}` may mean {best}, which is broken, or {version}"
+        raise StoreError(msg, hint=f"name one in full: `rocmenv {command} {best}`")
     return version
 
 
