@@ -29,7 +29,8 @@ _LONGEST_PAUSE = 30.0
 _POLL = 0.2
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _ABSENT = frozenset({403, 404, 410})
-_ACCOUNT = re.compile(r"^(\w+://)[^/]*@")
+# The second form has a `/` in the password, which no address may have, and people type.
+_ACCOUNT = re.compile(r"^\s*([\w+.-]+://)(?:[^/?#\s]*|[^/:@?#\s]*:(?!\d*(?:/|$))[^@?#\s]*)@")
 _MIRROR_HINT = "check the connection and the proxy variables, or use `--mirror URL`"
 
 
