@@ -4,5 +4,5 @@ _rocmenv_x=$(alias cd 2>/dev/null) || _rocmenv_x=''
 unalias cd rocmenv 2>/dev/null || :
 eval 'cd() { command cd "$@" && _rocmenv_hook; }
 rocmenv() { _rocmenv_command "$@"; }'
-[ -z "$_rocmenv_x" ] || eval "alias $_rocmenv_x"
+[ -z "$_rocmenv_x" ] || eval "alias ${_rocmenv_x#alias }" # bash says `alias cd=...`
 _rocmenv_hook

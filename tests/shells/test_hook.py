@@ -12,8 +12,9 @@ import pexpect
 import pytest
 
 from rocmenv.env.activation import RECORD
+from rocmenv.ops.setup import setup_text
 from rocmenv.store.paths import Root
-from tests.builders import clean_environ, root_with
+from tests.builders import clean_environ, process, root_with
 from tests.shells.harness import POSIX, STARTS, RealShell, find
 from tests.tools import tool
 
@@ -338,6 +339,18 @@ alias cd
     assert chosen["ROCM_PATH"] == str(root.versions / "6.3.0")
     assert "cd -P" in ran.out
     assert all(line.startswith("rocmenv: ") for line in ran.err.splitlines()), ran.err
+
+
+def test_bash_may_read_the_set_up_of_sh(root: Root, projects: Path) -> None:
+    """As a login bash does with a `~/.profile` that is written for all shells."""
+    shell = find("bash")
+    path = root.path.parent / "init-sh-for-bash"
+    path.write_text(setup_text(process(root.path), root, "sh"))
+    script = f"alias cd='cd -P'\n. '{path}'\ncd {projects}/old\nDUMP\nalias cd"
+    ran = shell.run(f"shopt -s expand_aliases\n{script}", clean_environ(root), projects)
+    assert ran.dumps[0]["ROCM_PATH"] == str(root.versions / "6.3.0")
+    assert ran.out == "alias cd='cd -P'\n"
+    assert ran.err == f"rocmenv: 6.3.0 (set by {projects}/old/.rocm-version)\n"
 
 
 @pytest.mark.parametrize(
