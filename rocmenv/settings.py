@@ -211,18 +211,30 @@ def _lookup(table: dict[str, Any], key: str) -> object:
     return found
 
 
-def _read(root: Root) -> dict[str, Any]:
+def config_text(root: Root) -> str:
+    """The text of `config.toml`, empty where there is none; `ConfigError` when it is no text."""
     try:
         if root.config.exists() and not root.config.is_file():
-            msg = f"{root.config} is not a file"
+            msg = f"{root.config} is {'a folder' if root.config.is_dir() else 'not a file'}"
             place = _quoted(root)
             raise ConfigError(msg, hint=f"move it away: `mv {place} {place}.old`")
-        text = root.config.read_text(encoding="utf-8-sig")  # a byte order mark, as in pins
+        return root.config.read_text(encoding="utf-8-sig")  # a byte order mark, as in pins
     except FileNotFoundError:
-        return {}
+        return ""
     except (OSError, UnicodeDecodeError) as error:
         msg = f"{root.config} cannot be read ({error})"
-        raise ConfigError(msg) from error
+        raise ConfigError(msg, hint=f"check its rights: `ls -l {_quoted(root)}`") from error
+
+
+def bad_config(root: Root, words: str) -> ConfigError:
+    """The refusal of a `config.toml` of which `words` tell what is wrong."""
+    return ConfigError(words, hint=f"mend or remove it: `${{EDITOR:-vi}} {_quoted(root)}`")
+
+
+def _read(root: Root) -> dict[str, Any]:
+    text = config_text(root)
+    if not text:
+        return {}
     try:
         if sys.version_info >= (3, 11):
             import tomllib  # noqa: PLC0415 - only where there is a file to read
@@ -232,9 +244,7 @@ def _read(root: Root) -> dict[str, Any]:
 
         return tomlkit.parse(text).unwrap()
     except (ValueError, RecursionError) as error:
-        msg = f"{root.config} is not TOML ({error})"
-        hint = f"mend or remove it: `${{EDITOR:-vi}} {_quoted(root)}`"
-        raise ConfigError(msg, hint=hint) from error
+        raise bad_config(root, f"{root.config} is not TOML ({error})") from error
 
 
 def _quoted(root: Root) -> str:

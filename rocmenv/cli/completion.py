@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     import click
 
-    from rocmenv.model.version import Version
     from rocmenv.store.paths import Root
 
     Words = Callable[[click.Context, Process, Root], Iterable[str]]
@@ -118,11 +117,6 @@ def _installed(process: Process, root: Root) -> list[str]:
 
 
 def _versions(root: Root, *, links: bool) -> list[str]:
-    return [str(v) for v in reversed(registry.versions(root)) if _is_link(root, v) is links]
+    from rocmenv.ops.link import is_link  # noqa: PLC0415 - most commands need none of it
 
-
-def _is_link(root: Root, version: Version) -> bool:
-    try:
-        return registry.read_receipt(root, version).is_link
-    except RocmenvError:  # without a receipt it goes by the name of its folder, as an install
-        return False
+    return [str(v) for v in reversed(registry.versions(root)) if is_link(root, v) is links]

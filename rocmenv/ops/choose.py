@@ -27,10 +27,6 @@ def set_pin(process: Process, root: Root, text: str, *, force: bool = False) -> 
     its plainest spelling, `6.3.0` for `v6.3.0`.
     """
     path = _pin_here(process)
-    if path.is_dir():
-        msg = f"{path} is a folder"
-        place = shlex.quote(str(path))
-        raise StoreError(msg, hint=f"move it away: `mv {place} {place}.old`")
     spec = _checked(process, root, text, force=force)
     pins.write(path, spec)
     return path, spec

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 from rocmenv.errors import ConfigError, visible
 from rocmenv.model.version import Spec
 from rocmenv.ops.rehash import rehash
-from rocmenv.settings import ALIASES, known_setting, parse_value
+from rocmenv.settings import ALIASES, bad_config, config_text, known_setting, parse_value
 from rocmenv.store.lock import WRITERS, locked
 from rocmenv.store.pins import replace_file
 
@@ -51,12 +50,11 @@ def _change(process: Process, root: Root, key: str, value: object) -> None:
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415 - writers alone need it
 
     with locked(root, WRITERS, "config"):
+        text = config_text(root)
         try:
-            text = root.config.read_text(encoding="utf-8-sig") if root.config.is_file() else ""
             document = tomlkit.parse(text)
-        except (OSError, ValueError, TOMLKitError) as error:
-            msg = f"{root.config} is not TOML ({error})"
-            raise ConfigError(msg, hint=f"mend or remove it: {_edit(root)}") from error
+        except (ValueError, TOMLKitError) as error:
+            raise bad_config(root, f"{root.config} is not TOML ({error})") from error
         *tables, name = key.split(".")
         table: Any = document
         for part in tables:
@@ -64,8 +62,7 @@ def _change(process: Process, root: Root, key: str, value: object) -> None:
                 table[part] = tomlkit.table()
             table = table.get(part, {})
             if not isinstance(table, dict):
-                msg = f"`{part}` in {root.config} should be a table"
-                raise ConfigError(msg, hint=f"mend it: {_edit(root)}")
+                raise bad_config(root, f"`{part}` in {root.config} should be a table")
         if value is None:
             table.pop(name, None)
         else:
@@ -73,7 +70,3 @@ def _change(process: Process, root: Root, key: str, value: object) -> None:
         if tomlkit.dumps(document) != text:
             replace_file(root.config, tomlkit.dumps(document).encode())
     rehash(process, root)
-
-
-def _edit(root: Root) -> str:
-    return f"`${{EDITOR:-vi}} {shlex.quote(str(root.config))}`"

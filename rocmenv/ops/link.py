@@ -69,13 +69,14 @@ def linked(process: Process, root: Root, text: str) -> Version:
     if version is None:
         msg = "`system` is not linked"
         raise UsageError(msg)
-    if not _is_link(root, version):
+    if not is_link(root, version):
         msg = f"version {version} is an install, not a link"
         raise StoreError(msg, hint=f"run `rocmenv uninstall {version}`")
     return version
 
 
-def _is_link(root: Root, version: Version) -> bool:
+def is_link(root: Root, version: Version) -> bool:
+    """Whether a version is linked; of one whose receipt is broken, what its folder tells."""
     try:
         return registry.read_receipt(root, version).is_link
     except StoreError:
