@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from rocmenv.cli import output
-from rocmenv.cli.names import COMMANDS
+from rocmenv.cli.command_names import COMMANDS
 from rocmenv.errors import RocmenvError, SpaceError
 from rocmenv.process import Ended
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rocmenv import __version__
-from rocmenv.cli.names import COMMANDS
+from rocmenv.cli.command_names import COMMANDS
 from rocmenv.cli.output import say, tell
 from rocmenv.errors import UsageError, visible
 from rocmenv.process import Ended, heeding_signals
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rocmenv.process import Process
     from rocmenv.store.paths import Root
 
-ORDER = list(COMMANDS)
 _PLUS = "rocmenv.plus"
 _TAKE_EMPTY = ("exec", "config", "which", "whence")
 """Commands that hand words on, or say themselves what is wrong with an empty one."""
@@ -63,7 +62,7 @@ class Commands(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in the order of help."""
         del ctx
-        return ORDER
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name, None when there is none."""
@@ -115,7 +114,7 @@ class Commands(Group):
                 return "exec", self.get_command(ctx, "exec"), args
             import difflib  # noqa: PLC0415 - only for messages
 
-            near = difflib.get_close_matches(args[0], ORDER, n=1)
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f"did you mean `rocmenv {near[0]}`?" if near else "`rocmenv --help` lists them"
             msg = f"{visible(args[0])} is not a command of rocmenv"
             raise UsageError(msg, hint=hint)

@@ -99,11 +99,6 @@ class Version:
         """
         return cls.parse_release(text.strip().partition("-")[0])
 
-    @classmethod
-    def parse_packed(cls, code: int) -> Version:
-        """The version in AMD's packed form: 60300 is 6.3.0, 70204 is 7.2.4, 100000 is 10.0.0."""
-        return cls((code // 10000, code // 100 % 100, code % 100, 0))
-
     @property
     def local(self) -> str:
         """The text after `+`, or an empty text."""
@@ -111,7 +106,7 @@ class Version:
 
     @property
     def packed(self) -> int:
-        """AMD's packed form: major, then two digits each for minor and patch."""
+        """AMD's packed form, two digits each for minor and patch: 6.3.0 is 60300, 10.0.0 100000."""
         return self.release[0] * 10000 + self.release[1] * 100 + self.release[2]
 
     @property

@@ -1,4 +1,4 @@
-"""Making a tree fit its new place, after it was built for `/opt/rocm-X.Y.Z`.
+"""Making a tree fit its new place, after it was built for `/opt/rocm-X.Y.Z` or stood elsewhere.
 
 Links are mended while unpacking (rocmenv.fetch.archive). Here are the texts that name the
 old place, and what AMD's maintainer scripts would have made. Programs and libraries are

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rocmenv import __version__
-from rocmenv.cli.names import COMMANDS
+from rocmenv.cli.command_names import COMMANDS
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ
 from tests.cli.runner import COMMAND, REPOSITORY, Result, Runner, run, run_and_stop, run_command
