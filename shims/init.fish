@@ -2,6 +2,9 @@
 # No process is started while the wanted version's activation is rendered under
 # ROOT/activations. The record of a change has the same form as in the other shells.
 set -g _rocmenv_r @ROOT@
+# A bash with `set -a` may have handed these on.
+set -g _rocmenv_off
+set -eg _rocmenv_last
 
 function _rocmenv_run
     @LAUNCHER@ $argv
@@ -276,10 +279,19 @@ function _rocmenv_unescape
     end
 end
 
+# Until it is done, an interrupt leaves a note that fits nothing: the next prompt does it again.
 function _rocmenv_apply
     set -l first 1
     set -q _rocmenv_last; and set first 0
-    set -g _rocmenv_last "$_rocmenv_w|$_rocmenv_f"
+    set -g _rocmenv_last -
+    set -l key "$_rocmenv_w|$_rocmenv_f"
+    _rocmenv_change_over $first
+    set -l done $status
+    test $done -eq 130; or set -g _rocmenv_last "$key"
+    return $done
+end
+
+function _rocmenv_change_over -a first
     _rocmenv_undo
     set -g _rocmenv_v
     if test -z "$_rocmenv_w"; or test "$_rocmenv_w" = system
@@ -290,7 +302,7 @@ function _rocmenv_apply
         source "$_rocmenv_r/activations/$_rocmenv_w.fish"
     end
     if test -z "$_rocmenv_v"
-        set -l found (ROCMENV_SHIM_ROOT="$_rocmenv_r" _rocmenv_run resolve --one-line); or return 1
+        set -l found (ROCMENV_SHIM_ROOT="$_rocmenv_r" _rocmenv_run resolve --one-line); or return
         set -g _rocmenv_w $found
         if test -r "$_rocmenv_r/activations/$_rocmenv_w.fish"
             source "$_rocmenv_r/activations/$_rocmenv_w.fish"
@@ -362,8 +374,9 @@ end
 # On each change of folder, and when a prompt finds something changed.
 function _rocmenv_look --on-variable PWD
     set -l keep $status
-    set -g _rocmenv_key "$PWD|$ROCMENV_VERSION"
+    set -g _rocmenv_key # for an interrupt in between
     _rocmenv_hook
+    set -g _rocmenv_key "$PWD|$ROCMENV_VERSION"
     set -g _rocmenv_seen "$_rocmenv_f"
     set -g _rocmenv_text_seen
     test -r "$_rocmenv_seen"; and read -g -z _rocmenv_text_seen <"$_rocmenv_seen"

@@ -19,9 +19,9 @@ _rocmenv_prompt() {
       [[ $_rocmenv_now != "$_rocmenv_text" ]] || return "$_rocmenv_keep"
     fi
   fi
-  _rocmenv_pwd=$PWD _rocmenv_var=${ROCMENV_VERSION-} _rocmenv_text=''
+  _rocmenv_pwd='' # for an interrupt in between
   _rocmenv_hook
-  _rocmenv_seen=$_rocmenv_f
+  _rocmenv_pwd=$PWD _rocmenv_var=${ROCMENV_VERSION-} _rocmenv_seen=$_rocmenv_f _rocmenv_text=''
   [[ ! -r $_rocmenv_seen ]] || IFS='' read -r -d '' _rocmenv_text <"$_rocmenv_seen" || :
   return "$_rocmenv_keep"
 }

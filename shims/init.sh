@@ -2,6 +2,9 @@
 # prompt hook. Written by `rocmenv init`. No process is started while the wanted version's
 # activation is rendered under ROOT/activations.
 _rocmenv_r=@ROOT@
+# `set -a` may have handed these on from the shell that started this one.
+_rocmenv_off=''
+unset _rocmenv_last
 _rocmenv_nl='
 '
 
@@ -56,7 +59,11 @@ _rocmenv_change() {
   _rocmenv_diff="$_rocmenv_diff|$2$_rocmenv_x"
   _rocmenv_give "$1" "$2" "$3"
 }
-_rocmenv_give() { case $2 in +) eval "$1=\$3; export $1" ;; *) unset "$1" ;; esac; }
+# `command`: a readonly variable must not end dash, which else takes it for the end of all.
+case ${ZSH_VERSION-} in
+  '') _rocmenv_give() { case $2 in +) command eval "$1=\$3; export $1" ;; *) command unset "$1" ;; esac; } ;;
+  *) _rocmenv_give() { case $2 in +) eval "$1=\$3; export $1" ;; *) unset "$1" ;; esac; } ;;
+esac
 _rocmenv_set() { _rocmenv_change "$1" + "$2"; }
 _rocmenv_clear() {
   for _rocmenv_e in "$@"; do _rocmenv_change "$_rocmenv_e" - ''; done
@@ -164,24 +171,30 @@ _rocmenv_hook() {
   return "$_rocmenv_status"
 }
 
+# Until it is done, an interrupt leaves a note that fits nothing: the next prompt does it again.
 _rocmenv_apply() {
-  _rocmenv_first=${_rocmenv_last+x}
-  _rocmenv_last="$_rocmenv_w|$_rocmenv_f"
+  _rocmenv_first=${_rocmenv_last+x} _rocmenv_last=-
+  _rocmenv_key="$_rocmenv_w|$_rocmenv_f"
+  _rocmenv_change_over && _rocmenv_e=0 || _rocmenv_e=$?
+  [ "$_rocmenv_e" -eq 130 ] || _rocmenv_last=$_rocmenv_key
+  return "$_rocmenv_e"
+}
+_rocmenv_change_over() {
   _rocmenv_undo
-  _rocmenv_v='' _rocmenv_p=''
+  _rocmenv_v=''
   case $_rocmenv_w in
     '' | system) _rocmenv_say; return 0 ;;
     .* | *[!A-Za-z0-9._+-]*) ;;
     *) [ ! -r "$_rocmenv_r/activations/$_rocmenv_w.sh" ] || . "$_rocmenv_r/activations/$_rocmenv_w.sh" ;;
   esac
   if [ -z "$_rocmenv_v" ]; then
-    _rocmenv_w=$(ROCMENV_SHIM_ROOT=$_rocmenv_r _rocmenv_run resolve --one-line) || return 1
+    _rocmenv_w=$(ROCMENV_SHIM_ROOT=$_rocmenv_r _rocmenv_run resolve --one-line) || return
     [ "$_rocmenv_w" != system ] || { _rocmenv_say; return 0; }
     if [ -r "$_rocmenv_r/activations/$_rocmenv_w.sh" ]; then
       . "$_rocmenv_r/activations/$_rocmenv_w.sh"
     else
       # An install that was stopped between its last two steps has no rendered text yet.
-      _rocmenv_n=$(ROCMENV_SHIM_ROOT=$_rocmenv_r _rocmenv_run env --shell sh "$_rocmenv_w") || return 1
+      _rocmenv_n=$(ROCMENV_SHIM_ROOT=$_rocmenv_r _rocmenv_run env --shell sh "$_rocmenv_w") || return
       eval "$_rocmenv_n"
       _rocmenv_v=$_rocmenv_w
     fi

@@ -1,5 +1,5 @@
 # zsh: the shared functions are written for sh, so each entry point emulates it.
-functions -c _rocmenv_hook _rocmenv_hook_sh
+functions[_rocmenv_hook_sh]=${functions[_rocmenv_hook]}
 _rocmenv_hook() {
   local _rocmenv_keep=$?
   emulate -L sh

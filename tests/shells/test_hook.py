@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pexpect
@@ -15,6 +17,7 @@ from rocmenv.env.activation import RECORD
 from rocmenv.ops.setup import setup_text
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ, process, root_with
+from tests.cli.runner import COMMAND
 from tests.shells.harness import POSIX, STARTS, RealShell, find
 from tests.tools import tool
 
@@ -378,6 +381,75 @@ INTERACTIVE = {
     "dash": ["-i"],
     "ksh": ["-i"],
 }
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_a_change_that_is_interrupted_is_done_at_the_next_prompt(
+    name: str, root: Root, projects: Path, tmp_path: Path
+) -> None:
+    shell = find(name)
+    waits = tmp_path / "waits"
+    launcher = tmp_path / "rocmenv"
+    slow = f"[ ! -e {waits} ] || {{ : >{tmp_path}/started; sleep 20; }}"
+    launcher.write_text(f'#!/bin/sh\n{slow}\nexec {shlex.join(COMMAND)} "$@"\n')
+    launcher.chmod(0o755)
+    start = replace(process(root.path), launcher=(str(launcher),))
+    (tmp_path / "init").write_text(setup_text(start, root, name))
+    environ = {**clean_environ(root), "TERM": "dumb", "PS1": "> "}
+    child = pexpect.spawn(
+        shell.program,
+        INTERACTIVE[name],
+        env=environ,
+        cwd=str(projects),
+        encoding="utf-8",
+        timeout=20,
+    )
+    child.delaybeforesend = None
+    child.sendline(f"{'source' if shell.is_fish else '.'} '{tmp_path}/init'")
+    child.sendline("cd old; echo in=$ROCM_PATH.")
+    child.expect_exact("in=")
+    waits.touch()
+    child.sendline("cd ../range")
+    started = tmp_path / "started"
+    until = time.monotonic() + 10
+    while not started.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(0.2)
+    child.sendintr()
+    waits.unlink()
+    child.sendline("true")
+    child.sendline("echo got=$ROCM_PATH.")
+    child.expect_exact(f"got={root.versions}/6.3.0.")
+    child.close(force=True)
+
+
+def test_a_readonly_variable_does_not_end_dash(root: Root, projects: Path) -> None:
+    shell = find("dash")
+    script = f"""
+readonly ROCM_HOME=/mine
+{shell.setup(root)}
+cd {projects}/old
+DUMP
+cd ..
+DUMP
+echo end
+"""
+    ran = shell.run(script, clean_environ(root), projects)
+    active, back = ran.dumps
+    assert active["ROCM_PATH"] == str(root.versions / "6.3.0")
+    assert active["PATH"].startswith(f"{root.versions}/6.3.0/")
+    assert "ROCM_PATH" not in back
+    assert ran.out == "end\n"
+
+
+@pytest.mark.parametrize("name", POSIX)
+def test_what_set_a_hands_on_does_not_count(name: str, root: Root, projects: Path) -> None:
+    """A deactivated bash with `set -a` exports even the hook's own notes."""
+    shell = find(name)
+    environ = {**clean_environ(root), "_rocmenv_off": "1", "_rocmenv_last": "x"}
+    script = f"{shell.setup(root)}\ncd {projects}/old\n_rocmenv_hook\nDUMP"
+    ran = shell.run(script, environ, projects)
+    assert ran.dumps[0]["ROCM_PATH"] == str(root.versions / "6.3.0")
 
 
 @pytest.mark.parametrize("name", list(INTERACTIVE))
