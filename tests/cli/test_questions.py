@@ -14,7 +14,7 @@ from rocmenv.ops.activate import launch
 from rocmenv.ops.current import asked
 from rocmenv.store.paths import Root
 from tests.builders import add, clean_environ, fake_prefix, process
-from tests.cli.runner import COMMAND, Runner, run
+from tests.cli.runner import COMMAND, Runner, run, run_command
 
 
 def test_version_says_what_decides(rocmenv: Runner, project: Path, root: Root) -> None:
@@ -218,6 +218,17 @@ def test_env_is_for_the_named_shell(rocmenv: Runner, root: Root) -> None:
     assert "set -gx ROCM_PATH" in rocmenv("env", "6.3", "--shell", "fish").fine()
     value = json.loads(rocmenv("env", "6.3", "--json").fine())
     assert value["variables"]["ROCM_PATH"] == f"{root.versions}/6.3.0"
+
+
+def test_a_version_that_is_not_there_stops_set_e(root: Root) -> None:
+    """`eval` sees what is printed, and not the exit status."""
+    script = 'set -e; eval "$("$PYTHON" -m rocmenv env 9.9 --shell sh)"; echo on'
+    environ = clean_environ(root, PYTHON=COMMAND[0])
+    done = run_command(["sh", "-c", script], environ, "/")
+    assert (done.status, done.out) == (1, "")
+    assert "no installed version fits `9.9`" in done.err
+    assert run(root, "env", "9.9", "--shell", "fish").out == "false\n"
+    assert json.loads(run(root, "env", "9.9", "--json").out)["error"]["code"] == "not-installed"
 
 
 def test_env_and_undo_go_there_and_back_in_bash(root: Root) -> None:
