@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rocmenv.model.selection import Selection
-    from rocmenv.model.version import Version
+    from rocmenv.model.version import Spec, Version
     from rocmenv.process import Process
     from rocmenv.store.paths import Root
 
@@ -63,16 +63,20 @@ def removable(process: Process, root: Root, text: str) -> Version:
 
 
 def meant(process: Process, root: Root, selection: Selection, command: str) -> Version | None:
-    """As `named`; refuses a short request that passes over a broken version.
+    """As `named`; refuses a short request that fits several versions, broken ones included.
 
-    What is only selected may be the next best; what is taken away must be what was meant.
+    What is selected may be the best of them; what is taken away must be what was meant.
     """
     version = named(process, root, selection)
-    best = current.version_for(process, root, selection, registry.versions(root))
-    if version != best:
-        msg = f"`{selection.spec}` may mean {best}, which is broken, or {version}"
-        raise StoreError(msg, hint=f"name one in full: `rocmenv {command} {best}`")
+    several = [v for v in registry.versions(root) if _is_short(selection.spec, v)]
+    if len(several) > 1:
+        msg = f"`{selection.spec}` fits {', '.join(map(str, several))}"
+        raise StoreError(msg, hint=f"name one in full: `rocmenv {command} {several[-1]}`")
     return version
+
+
+def _is_short(spec: Spec, version: Version) -> bool:
+    return not spec.name and spec.exact is None and spec.fits(version)
 
 
 def named(process: Process, root: Root, selection: Selection) -> Version | None:
