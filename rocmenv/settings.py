@@ -166,7 +166,9 @@ def parse_value(setting: Setting, text: str, origin: str) -> object:
     if setting.kind is str and text and text in (setting.choices or (text,)):
         return text
     msg = f"`{setting.key}` should be {_words(setting)}, not {visible(text)} ({origin})"
-    raise ConfigError(msg)
+    by_variable = origin == setting.variable
+    command = f"unset {origin}" if by_variable else f"rocmenv config unset {setting.key}"
+    raise ConfigError(msg, hint=f"`{command}` goes back to the default")
 
 
 def _plain_folder(text: str) -> str | None:
@@ -222,7 +224,8 @@ def config_text(root: Root) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"{root.config} cannot be read ({error})"
+        words = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        msg = f"{root.config} cannot be read ({words})"
         raise ConfigError(msg, hint=f"check its rights: `ls -l {_quoted(root)}`") from error
 
 

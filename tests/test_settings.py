@@ -157,7 +157,7 @@ def test_an_alias_without_quotes_is_refused_and_stops_nothing_else(
 
 def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.toml").mkdir()
-    with pytest.raises(ConfigError, match="config.toml is not a file"):
+    with pytest.raises(ConfigError, match="config.toml is a folder"):
         given(tmp_path)["jobs"]
 
 

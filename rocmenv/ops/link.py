@@ -30,9 +30,15 @@ def link(process: Process, root: Root, folder: str, name: str | None) -> Install
     if os.path.realpath(path) in ("/", "/usr", "/usr/local"):
         msg = f"{path} cannot be linked: activating it would put all of {path} first"
         raise StoreError(msg, hint="its ROCm is what `rocmenv use system` gives")
-    if ":" in path or path.startswith(str(root.versions) + "/"):
-        msg = f"{visible(path, 200)} cannot be linked"
-        raise StoreError(msg, hint="name the prefix of a ROCm outside the root")
+    if not os.path.isdir(path):
+        msg = f"{visible(path, 200)} is not a folder"
+        raise StoreError(msg, hint="name the folder that holds `bin` and `lib`")
+    if ":" in path:
+        msg = f"{visible(path, 200)} cannot be linked: no list of folders can hold a colon"
+        raise StoreError(msg, hint="link to it by a name without one: `ln -s PREFIX NAME`")
+    if path.startswith(str(root.versions) + "/"):
+        msg = f"{visible(path, 200)} cannot be linked: it is in the root already"
+        raise StoreError(msg, hint="`rocmenv versions` shows what there is")
     found = _named(path, Version.parse_release(name)) if name else look_at(path)
     tidy(process, root)
     with transaction.staging(root, found.version) as stage:
