@@ -88,7 +88,8 @@ def test_an_entry_added_while_active_survives(
     environ: dict[str, str], layout: Layout, name: str, mine: str
 ) -> None:
     after = active("6.3.0", layout, environ)
-    if not after.get(name):
+    # Of an entry that was there before as well, nobody can tell which one was added.
+    if not after.get(name) or mine in environ.get(name, "").split(":"):
         return
     back = left({**after, name: f"{mine}:{after[name]}"})
     expected = f"{mine}:{environ[name]}" if environ.get(name) else mine
