@@ -15,13 +15,12 @@ import ctypes
 import errno
 import os
 import shlex
-import shutil
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import LockedError, StoreError
+from rocmenv.errors import LockedError, RootError, StoreError
 from rocmenv.store import registry, trash
 from rocmenv.store.lock import WRITERS, locked, not_writable
 from rocmenv.store.paths import RECEIPT, RECEIPT_FOLDER
@@ -71,10 +70,7 @@ class Stage:
     def _write_receipt(self, text: str) -> None:
         # What a source has brought under this name goes: it may be a link to anywhere.
         folder = self.tree / RECEIPT_FOLDER
-        if folder.is_symlink() or folder.is_file():
-            folder.unlink()
-        elif folder.exists():
-            shutil.rmtree(folder)
+        trash.delete(folder)
         folder.mkdir()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(self.tree / RECEIPT, flags, 0o644), "w", encoding="utf-8") as file:
@@ -172,7 +168,9 @@ def recover(root: Root) -> list[str]:
                     trash.delete(root.staging / note.name)
                     note.unlink(missing_ok=True)
                     stopped.append(version)
-        except LockedError:
+        except (LockedError, RootError, OSError):
+            # Somebody is at work on it, or it cannot be undone yet: its note stays, and the
+            # others must not wait for it.
             continue
     # In this order: whoever stages a folder has noted it before.
     present = [folder.name for folder in root.staging.iterdir()]

@@ -7,7 +7,7 @@ started without a path to any module of ours.
 from __future__ import annotations
 
 import os
-import shutil
+import stat
 import subprocess
 import sys
 from contextlib import suppress
@@ -51,14 +51,76 @@ def delete(path: str | Path) -> None:
 
     What cannot be deleted stays, and is tried again when the trash is emptied next.
     """
-    if os.path.islink(path) or not os.path.isdir(path):
+    place, name = os.path.split(path)
+    with suppress(OSError):
+        _delete(os.open(place or ".", os.O_RDONLY), name)
+
+
+def _delete(here: int, name: str) -> None:
+    """Delete `name` in the open folder `here`, which is closed at the end.
+
+    With neither recursion nor more than two folders open: an archive may bring a tree that is
+    deeper than Python's stack, than a path is long, and than a process may have files open.
+    """
+    left = [[name]]
+    above: list[tuple[str, tuple[int, int]]] = []  # each folder's name, and what its parent is
+    try:
+        while True:
+            if left[-1]:
+                name = left[-1].pop()
+                below = None if _removed(here, name) else _open(here, name)
+                if below is None:
+                    continue
+                above.append((name, _identity(here)))
+                here = _instead(here, below)
+                left.append(os.listdir(here))
+            elif above:
+                left.pop()
+                name, parent = above.pop()
+                here = _instead(here, os.open("..", os.O_RDONLY, dir_fd=here))
+                if _identity(here) != parent:
+                    return  # somebody has moved it meanwhile, and this is theirs
+                _removed(here, name)
+            else:
+                return
+    finally:
+        os.close(here)
+
+
+def _removed(here: int, name: str) -> bool:
+    """Whether the file, the link or the empty folder is gone now."""
+    for remove in (os.unlink, os.rmdir):
         with suppress(OSError):
-            os.unlink(path)
-        return
-    shutil.rmtree(path, ignore_errors=True)
-    if os.path.lexists(path):
-        _open_up(path)
-        shutil.rmtree(path, ignore_errors=True)
+            remove(name, dir_fd=here)
+            return True
+    return False
+
+
+def _open(here: int, name: str) -> int | None:
+    """The folder `name`, its owner given all rights; None when it cannot be looked into."""
+    with suppress(OSError):
+        mode = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode) and ~mode & stat.S_IRWXU:
+            with suppress(OSError):
+                os.chmod(name, stat.S_IRWXU, dir_fd=here)
+        number = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+        try:
+            os.stat("..", dir_fd=number)  # the way back
+        except OSError:
+            os.close(number)
+        else:
+            return number
+    return None
+
+
+def _instead(old: int, new: int) -> int:
+    os.close(old)
+    return new
+
+
+def _identity(folder: int) -> tuple[int, int]:
+    found = os.fstat(folder)
+    return found.st_dev, found.st_ino
 
 
 def first_foreign(path: str) -> str | None:
@@ -72,20 +134,6 @@ def first_foreign(path: str) -> str | None:
         if not os.access(folder, os.W_OK | os.X_OK) and os.stat(folder).st_uid != os.geteuid():
             return folder
     return None
-
-
-def _open_up(path: str | Path) -> None:
-    """Give the owner all rights to every folder of a tree: files go by their folder's."""
-    _let_write(path)
-    for folder, folders, _ in os.walk(path):
-        for name in folders:
-            _let_write(os.path.join(folder, name))
-
-
-def _let_write(folder: str | Path) -> None:
-    if not os.path.islink(folder):
-        with suppress(OSError):
-            os.chmod(folder, 0o700)
 
 
 if __name__ == "__main__":

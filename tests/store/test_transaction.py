@@ -29,6 +29,7 @@ from rocmenv.store import registry, transaction, trash
 from rocmenv.store.paths import Root
 from tests.builders import Silent, add, fake_prefix, process, root_with
 from tests.fetch.server import Site, serving
+from tests.store.test_trash import dig
 
 REPOSITORY = Path(__file__).parent.parent.parent
 V700 = Version.parse("7.0.0")
@@ -71,7 +72,7 @@ def test_a_step_may_fail_or_be_the_last(scenario: str, mode: str, first: int) ->
         assert step["shims"], step
         assert step["ended"] != "wrong", step
         # Only where the clearing up itself is hit does something stay, for the next install.
-        assert not step.get("staged") or "staging/" in step["event"], step
+        assert not step.get("staged") or "/staging" in step["event"], step
 
 
 def test_a_replacement_killed_between_its_two_renames_is_undone(
@@ -195,6 +196,44 @@ def test_what_nobody_noted_is_cleared_away(tmp_path: Path) -> None:
     (root.journal / "odd").touch()
     assert transaction.recover(root) == ["unnamed"]
     assert os.listdir(root.staging) == os.listdir(root.journal) == []
+
+
+def test_a_deep_tree_that_was_staged_is_in_nobodys_way(tmp_path: Path) -> None:
+    root = root_with(tmp_path, "6.3.0")
+    dig(root.staging / "6.2.0.abc", 1300)
+    (root.journal / "6.2.0.abc").touch()
+    with transaction.staging(root, V700) as stage:
+        dig(stage.tree / "deep", 1300)
+    assert transaction.recover(root) == ["6.2.0"]
+    assert os.listdir(root.staging) == os.listdir(root.journal) == []
+
+
+def test_a_deep_folder_in_place_of_the_receipts_is_replaced(tmp_path: Path) -> None:
+    root = root_with(tmp_path)
+    with transaction.staging(root, V700) as stage:
+        dig(stage.tree / ".rocmenv", 1300)
+        stage.commit(receipt(V700))
+    assert os.listdir(root.version(V700) / ".rocmenv") == ["receipt.json"]
+
+
+def test_what_cannot_be_cleared_away_does_not_keep_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = root_with(tmp_path, "6.3.0")
+    for name in ("6.1.0.abc", "6.2.0.abc"):
+        (root.staging / name).mkdir()
+        (root.trash / name).mkdir()
+        (root.journal / name).touch()
+    rename = os.rename
+
+    def broken(one: Path, other: Path) -> None:
+        if one.name == "6.1.0.abc":
+            raise OSError(errno.EIO, "Input/output error", str(one))
+        rename(one, other)
+
+    monkeypatch.setattr(os, "rename", broken)
+    assert transaction.recover(root) == ["6.2.0"]
+    assert os.listdir(root.journal) == os.listdir(root.trash) == ["6.1.0.abc"]
 
 
 def test_the_same_version_twice_at_once_is_refused(tmp_path: Path) -> None:

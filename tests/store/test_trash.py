@@ -43,6 +43,30 @@ def test_what_has_a_note_stays(tmp_path: Path) -> None:
     assert (root.trash / "6.2.0.def/bin/hipcc").exists()
 
 
+def dig(folder: Path, depth: int) -> Path:
+    """A tree of so many folders in each other, with a file at the bottom."""
+    folder.mkdir(parents=True)
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("deep", dir_fd=here)
+        below = os.open("deep", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("file", os.O_CREAT, dir_fd=here))
+    os.close(here)
+    return folder
+
+
+@pytest.mark.parametrize("depth", [1300, 3000])
+def test_a_tree_deeper_than_the_stack_or_a_path_goes_too(tmp_path: Path, depth: int) -> None:
+    root = root_with(tmp_path, "6.3.0")
+    dig(root.trash / "6.2.0.abc", depth)
+    trash.empty(root)
+    assert empty_soon(root.trash)
+    trash.delete(dig(tmp_path / "tree", depth))
+    assert not (tmp_path / "tree").exists()
+
+
 @pytest.fixture(scope="module")
 def begin() -> Start:
     return start()
