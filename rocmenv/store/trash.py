@@ -124,16 +124,40 @@ def _identity(folder: int) -> tuple[int, int]:
 
 
 def first_foreign(path: str) -> str | None:
-    """The first folder of the tree at `path` from which `delete` could not delete, else None.
+    """The first folder of the tree at `path` that `delete` could not empty, else None.
 
-    One that is not writable and, being another user's, cannot be made so.
+    One that is another user's, and that we may not write to, or only to what is ours in it
+    (the sticky bit). An empty one goes by the rights of the folder above it. What is in a
+    folder of ours that we have locked ourselves out of is not looked at.
     """
-    if os.geteuid() == 0:
-        return None
-    for folder, _, _ in os.walk(path):
-        if not os.access(folder, os.W_OK | os.X_OK) and os.stat(folder).st_uid != os.geteuid():
-            return folder
+    left = [] if os.geteuid() == 0 else [path]
+    while left:
+        folder = left.pop()
+        with suppress(OSError):  # gone meanwhile, or too deep for a path
+            entries = _entries(folder)
+            if not _may_empty(folder, entries):
+                return folder
+            left += [e.path for e in entries or () if e.is_dir(follow_symlinks=False)]
     return None
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]] | None:
+    """What is in a folder, None when we may not know."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except PermissionError:
+        return None
+
+
+def _may_empty(folder: str, entries: list[os.DirEntry[str]] | None) -> bool:
+    found, us = os.stat(folder, follow_symlinks=False), os.geteuid()
+    if found.st_uid == us or entries == []:
+        return True
+    if entries is None or not os.access(folder, os.W_OK | os.X_OK):
+        return False
+    is_sticky = found.st_mode & stat.S_ISVTX
+    return not is_sticky or all(e.stat(follow_symlinks=False).st_uid == us for e in entries)
 
 
 if __name__ == "__main__":

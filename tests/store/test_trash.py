@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from rocmenv.store import trash
 from tests.builders import fake_prefix, root_with
-from tests.cli.runner import REPOSITORY, run_command
-from tests.store.nobody import Start, give_away, start
+from tests.cli.runner import NOBODY, REPOSITORY, run_command
+from tests.store.nobody import IS_ROOT, Start, give_away, start
 
 
 def empty_soon(folder: Path) -> bool:
@@ -86,3 +87,50 @@ def test_read_only_folders_go_too(tmp_path: Path, begin: Start) -> None:
     run_command([*begin.before, python, "-c", script, str(tree)], begin.environ, REPOSITORY).fine()
     assert os.listdir(tmp_path) == ["outside"]
     assert outside.stat().st_mode & 0o777 == 0o755
+
+
+@dataclass(frozen=True)
+class Part:
+    """A folder inside one of the user's: whose it is, with which rights, and whose file it has."""
+
+    ours: bool
+    mode: int
+    file: bool | None
+
+
+FOREIGN = {
+    Part(ours=False, mode=0o755, file=None): False,
+    Part(ours=False, mode=0o700, file=None): True,  # nobody can tell that it is empty
+    Part(ours=False, mode=0o755, file=False): True,
+    Part(ours=False, mode=0o755, file=True): True,
+    Part(ours=False, mode=0o777, file=False): False,
+    Part(ours=False, mode=0o1777, file=False): True,
+    Part(ours=False, mode=0o1777, file=True): False,
+    Part(ours=False, mode=0o1777, file=None): False,
+    Part(ours=True, mode=0o1777, file=False): False,
+    Part(ours=True, mode=0, file=False): False,
+}
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root may give files away")
+@pytest.mark.parametrize("part", FOREIGN)
+def test_a_foreign_part_is_one_that_could_not_be_deleted(
+    tmp_path: Path, begin: Start, part: Part
+) -> None:
+    tree = tmp_path / "tree"
+    place = tree / "inner/place"
+    place.mkdir(parents=True)
+    give_away(tmp_path)
+    if part.file is not None:
+        (place / "file").touch()
+        os.chown(place / "file", *(NOBODY if part.file else 0,) * 2)
+    os.chown(place, *(NOBODY if part.ours else 0,) * 2)
+    place.chmod(part.mode)
+    script = "import sys; from rocmenv.store import trash; print(trash.{}(sys.argv[1]))"
+    call = [*begin.before, begin.words[0], "-c"]
+    found, _ = (
+        run_command([*call, script.format(do), str(tree)], begin.environ, REPOSITORY).fine()
+        for do in ("first_foreign", "delete")
+    )
+    assert found == (f"{place}\n" if FOREIGN[part] else "None\n")
+    assert tree.exists() == (FOREIGN[part] and part.file is not None)
