@@ -69,6 +69,7 @@ def install(
     with transaction.staging(root, version) as stage:
         if root.receipt(version).is_file() and not how.reinstall:
             return registry.find(root, version)
+        transaction.must_be_ours(root.version(version))
         built = _build(root, plan, stage.tree, downloads, how, report)
         report.step(f"checking {version}")
         receipt = _receipt(plan, built, str(stage.tree))

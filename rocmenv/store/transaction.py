@@ -53,11 +53,12 @@ class Stage:
         """Write the receipt and let the version appear, in place of one that is there.
 
         The files reach the disk first: after a power cut the receipt must not stand for
-        files that are not there.
+        files that are not there. Raises `StoreError` when it cannot be put there.
         """
+        target = self.root.version(self.version)
+        must_be_ours(target)
         self._write_receipt(receipt.render())
         _sync(self.tree)
-        target = self.root.version(self.version)
         with locked(self.root, WRITERS, f"install {self.version}"):
             try:
                 self._put_in_place(target)
@@ -106,7 +107,6 @@ def staging(root: Root, version: Version) -> Iterator[Stage]:
         stage = Stage(root, version, root.staging / name)
         note = root.journal / name
         ended = False
-        _must_be_ours(root.version(version))  # a replacement removes it
         try:
             # The note first: a folder in `staging/` without one is nobody's.
             note.touch()
@@ -138,10 +138,10 @@ def removal(root: Root, version: Version) -> Iterator[None]:
         name = f"{version}.{uuid.uuid4().hex[:12]}"
         note = root.journal / name
         target = root.version(version)
+        must_be_ours(target)  # looks at every folder, for which other writers must not wait
         with locked(root, WRITERS, f"uninstall {version}"):
             if not os.path.lexists(target):
                 raise registry.gone(version)
-            _must_be_ours(target)
             try:
                 note.touch()
                 _let_move(target)
@@ -151,6 +151,19 @@ def removal(root: Root, version: Version) -> Iterator[None]:
                 raise not_writable(root, str(target), error) from error
         yield
         note.unlink(missing_ok=True)
+
+
+def must_be_ours(target: Path) -> None:
+    """`StoreError` when the folder `target`, if it is there, has parts that we cannot delete.
+
+    A `commit` in its place asks too; this is for who fills a stage for hours before.
+    """
+    if target.is_symlink() or not target.is_dir():
+        return
+    foreign = trash.first_foreign(str(target))
+    if foreign is not None:
+        msg = f"{target} cannot be removed: what is in {foreign} is another user's"
+        raise StoreError(msg, hint=f"see whose it is: `ls -ld {shlex.quote(foreign)}`")
 
 
 def recover(root: Root) -> list[str]:
@@ -191,16 +204,6 @@ def _put_back(root: Root, version: str, name: str) -> bool:
             os.rename(root.trash / name, root.versions / version)
             return True
     return False
-
-
-def _must_be_ours(target: Path) -> None:
-    """`StoreError` when the folder `target`, if it is there, has parts that we cannot delete."""
-    if target.is_symlink() or not target.is_dir():
-        return
-    foreign = trash.first_foreign(str(target))
-    if foreign is not None:
-        msg = f"{target} cannot be removed: what is in {foreign} is another user's"
-        raise StoreError(msg, hint=f"see whose it is: `ls -ld {shlex.quote(foreign)}`")
 
 
 def _let_move(folder: Path) -> None:

@@ -26,9 +26,12 @@ from rocmenv.ops.uninstall import uninstall
 from rocmenv.sources import local
 from rocmenv.sources.local import LocalPlan
 from rocmenv.store import registry, transaction, trash
+from rocmenv.store.lock import WRITERS, locked
 from rocmenv.store.paths import Root
-from tests.builders import Silent, add, fake_prefix, process, root_with
+from tests.builders import Silent, add, clean_environ, fake_prefix, process, root_with
+from tests.cli.runner import run_command
 from tests.fetch.server import Site, serving
+from tests.store.nobody import IS_ROOT, give_away, start
 from tests.store.test_trash import dig
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -271,6 +274,40 @@ def test_a_removal_that_fails_changes_nothing(
         uninstall(process(root.path), root, item.version)
     assert os.listdir(root.journal) == []
     assert registry.find(root, item.version) == item
+
+
+def test_other_writers_do_not_wait_while_a_version_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = root_with(tmp_path, "6.3.0")
+    looked = []
+
+    def slow(path: str) -> None:
+        with locked(root, WRITERS, "another change", wait=0):
+            looked.append(path)
+
+    monkeypatch.setattr(trash, "first_foreign", slow)
+    version = Version.parse("6.3.0")
+    with transaction.staging(root, version) as stage:
+        stage.commit(receipt(version))
+    with transaction.removal(root, version):
+        pass
+    assert looked == [str(root.version(version))] * 2
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root may give files away")
+def test_a_link_to_a_version_of_another_user_is_told_another_name(tmp_path: Path) -> None:
+    """In a root that several share: nothing is to be replaced, whoever it is of."""
+    begin = start()
+    root = root_with(tmp_path, "6.3.0")
+    source = fake_prefix(tmp_path / "rocm", "6.3.0")
+    give_away(tmp_path)
+    for path in [root.version(Version.parse("6.3.0")), *root.versions.rglob("*")]:
+        os.chown(path, 0, 0, follow_symlinks=False)
+    environ = clean_environ(root, **begin.environ)
+    result = run_command([*begin.before, *begin.words, "link", str(source)], environ, "/")
+    assert result.refused() == f"version 6.3.0 is already there: {root.versions}/6.3.0"
+    assert result.hint == f"give it another name: `rocmenv link {source} 6.3.0+site`"
 
 
 def test_a_failed_reinstall_leaves_the_old_one(tmp_path: Path) -> None:
