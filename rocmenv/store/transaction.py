@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Stage:
-    """An install that is being made: fill `tree`, then `commit`."""
+    """An install that is being made: fill `tree`, then `commit`.
+
+    `committed` is set when the tree may have been put in place, if nobody knows better.
+    """
 
     root: Root
     version: Version
@@ -63,9 +66,9 @@ class Stage:
             try:
                 self._put_in_place(target)
             except OSError as error:
+                self.committed = False
                 msg = f"{target} cannot be put in place ({error.strerror})"
                 raise StoreError(msg) from error
-            self.committed = True
             _sync_folder(self.root.versions)
 
     def _write_receipt(self, text: str) -> None:
@@ -80,15 +83,18 @@ class Stage:
     def _put_in_place(self, target: Path) -> None:
         old = self.root.trash / self.folder.name
         _let_move(target)
+        # Before the renames: an interrupt may come right after one, and the note must stay then.
+        self.committed = True
         if not os.path.lexists(target):
             os.rename(self.tree, target)
         elif _exchange(self.tree, target):
-            os.rename(self.tree, old)
+            with suppress(OSError):  # the new one is in place; `staging` deletes the old one
+                os.rename(self.tree, old)
         else:
             os.rename(target, old)
             try:
                 os.rename(self.tree, target)
-            except BaseException:
+            except OSError:
                 os.rename(old, target)
                 raise
 
@@ -99,8 +105,8 @@ def staging(root: Root, version: Version) -> Iterator[Stage]:
 
     Without a commit, also on an interrupt, everything staged is removed. After one, the
     note goes when the block ends well: what follows a commit there is done again by the
-    next writer otherwise. Raises `LockedError` at once when another process is installing
-    the version.
+    next writer otherwise, also when an interrupt came in the middle of the commit. Raises
+    `LockedError` at once when another process is installing the version.
     """
     with locked(root, str(version), f"install {version}", wait=0):
         name = f"{version}.{uuid.uuid4().hex[:12]}"
@@ -119,7 +125,8 @@ def staging(root: Root, version: Version) -> Iterator[Stage]:
                 raise
             raise refusal from error
         finally:
-            # Where it goes wrong once more, note and folder stay, and the next writer does it.
+            # Where putting back fails, note and folder stay, and the next writer does it. What
+            # cannot be deleted needs no note: the next writer tries all that has none.
             returned = _put_back(root, str(version), name)
             trash.delete(stage.folder)
             if (ended or not stage.committed) and not returned:

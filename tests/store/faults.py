@@ -1,5 +1,7 @@
 """A program that makes every step of an install fail, or be the last, one after another.
 
+A mode that ends in `after` strikes when a rename has been done; the others before each step.
+
 Run as `python -m tests.store.faults FOLDER SCENARIO MODE FIRST STEP`, in a process of its own: the
 audit hook that sees each step (`open`, `os.rename`, `os.mkdir` ...) cannot be taken off
 again. It prints a JSON list with one entry for each step: the event and what came of it.
@@ -12,8 +14,10 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from rocmenv.errors import RocmenvError
 from rocmenv.fetch.transfer import Downloads
@@ -23,6 +27,8 @@ from rocmenv.sources import local
 from rocmenv.store import registry, transaction, trash
 from rocmenv.store.paths import Root
 from tests.builders import Silent, fake_prefix, process, root_with
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -36,14 +42,16 @@ class Fault:
     event: str = ""
 
     def __call__(self, event: str, args: tuple[object, ...]) -> None:
-        if not self.at or not any(str(a).startswith(self.folder) for a in args[:2]):
+        if not self.at or event.startswith("after ") != self.mode.endswith("after"):
+            return
+        if not any(str(a).startswith(self.folder) for a in args[:2]):
             return
         self.seen += 1
         if self.seen == self.at:
             self.at, self.event = 0, f"{event} {str(args[0]).removeprefix(self.folder)}"
-            if self.mode == "kill":
+            if self.mode.startswith("kill"):
                 os.kill(os.getpid(), signal.SIGKILL)
-            if self.mode == "interrupt":
+            if self.mode.startswith("interrupt"):
                 raise KeyboardInterrupt
             raise OSError(5, "Input/output error", str(args[0]))
 
@@ -84,8 +92,30 @@ def no_sync(tree: Path) -> None:
 
 
 def no_sync_folder(folder: Path) -> None:
-    """In place of writing a folder to the disk."""
-    del folder
+    """In place of writing a folder to the disk: a step as that one, which may be struck."""
+    os.close(os.open(folder, os.O_RDONLY))
+
+
+def strike_after(name: str, step: Callable[[Path, Path], T]) -> Callable[[Path, Path], T]:
+    """The step, of which the hook hears when it has been done."""
+
+    def done(one: Path, other: Path) -> T:
+        result = step(one, other)
+        FAULT(f"after {name}", (str(one), str(other)))
+        return result
+
+    return done
+
+
+def fits(root: Root, complete: Root) -> bool:
+    """Whether shims and activations are those of the versions that are visible."""
+    return all(
+        sorted(os.listdir(here)) == sorted(os.listdir(there))
+        for here, there in (
+            (root.shims, complete.shims),
+            (root.activations, complete.activations),
+        )
+    )
 
 
 def leftovers(root: Root) -> list[str]:
@@ -98,9 +128,24 @@ def leftovers(root: Root) -> list[str]:
     return found
 
 
+def stand_in() -> None:
+    """Have nothing done in the background, and nothing written to the disk."""
+    trash.empty = empty_at_once
+    # No power is cut here, and the disk is busy with other tests.
+    transaction._sync = no_sync  # noqa: SLF001 - the test reaches inside on purpose
+    transaction._sync_folder = no_sync_folder  # noqa: SLF001 - the test reaches inside on purpose
+
+
+def strike_after_renames() -> None:
+    """Let the hook hear of every rename that has been done."""
+    os.rename = strike_after("rename", os.rename)  # type: ignore[assignment]
+    exchange = strike_after("exchange", transaction._exchange)  # noqa: SLF001 - as above
+    setattr(transaction, "_exchange", exchange)  # noqa: B010 - mypy minds the plain form
+
+
 def strike(root: Root, version: str, source: Path, mode: str) -> str:
     """Install with the fault; what ended it."""
-    if mode == "kill":
+    if mode.startswith("kill"):
         child = os.fork()
         if child == 0:
             try:
@@ -124,10 +169,7 @@ def main(folder: Path, scenario: str, mode: str, steps: range) -> list[dict[str,
     version = "7.0.0" if scenario == "fresh" else "6.3.0"
     source = fake_prefix(folder / "new", version, ("hipcc", "fresh"), "#!/bin/sh\n# new\n")
     original = root_with(folder / "original", "6.3.0", "6.4.1")
-    trash.empty = empty_at_once
-    # No power is cut here, and the disk is busy with other tests.
-    transaction._sync = no_sync  # noqa: SLF001 - the test reaches inside on purpose
-    transaction._sync_folder = no_sync_folder  # noqa: SLF001 - the test reaches inside on purpose
+    stand_in()
     complete = root_with(folder / "complete", "6.3.0", "6.4.1")
     make(complete, version, source)
     before, after = tree(original.versions), tree(complete.versions)
@@ -135,6 +177,7 @@ def main(folder: Path, scenario: str, mode: str, steps: range) -> list[dict[str,
         transaction._exchange = lambda *_: False  # noqa: SLF001 - a system without that call
     out: list[dict[str, object]] = []
     sys.addaudithook(FAULT)
+    strike_after_renames()
     for at in steps:
         root = Root(folder / f"root-{at}")
         shutil.copytree(original.path, root.path, symlinks=True)
@@ -153,8 +196,15 @@ def main(folder: Path, scenario: str, mode: str, steps: range) -> list[dict[str,
         seen = {str(v) for v in registry.load(root).installed}
         entry: dict[str, object] = {"event": FAULT.event, "ended": ended, "listed": sorted(seen)}
         entry["visible"] = "before" if now == before else "complete" if now == after else "BETWEEN"
-        if mode != "kill":
+        if not mode.startswith("kill"):
             entry["staged"] = os.listdir(root.staging)
+        # One that was stopped and has no note would never get its shims.
+        entry["noted"] = (
+            ended == "done"
+            or now != after
+            or bool(os.listdir(root.journal))
+            or fits(root, complete)
+        )
         add_next(root, version, source)
         entry["next"] = "complete" if tree(root.versions) == after else "BETWEEN"
         entry["left"] = leftovers(root)

@@ -42,10 +42,16 @@ def receipt(version: Version) -> Receipt:
     return Receipt(version, Layout(Kind.LEGACY), "local", "/x", "2026-01-01", "0")
 
 
-# Every other step each, so that together they are few enough to run each time.
+# Every other step each, so that together they are few enough to run each time. Renames are few.
 @pytest.mark.parametrize(
     ("scenario", "mode", "first"),
     [
+        ("fresh", "interrupt after", None),
+        ("fresh", "kill after", None),
+        ("replace", "interrupt after", None),
+        ("replace", "kill after", None),
+        ("replace in two steps", "interrupt after", None),
+        ("fresh", "interrupt", 2),
         ("fresh", "error", 1),
         ("fresh", "kill", 2),
         ("replace", "error", 1),
@@ -54,11 +60,12 @@ def receipt(version: Version) -> Receipt:
         ("replace", "interrupt", 1),
     ],
 )
-def test_a_step_may_fail_or_be_the_last(scenario: str, mode: str, first: int) -> None:
+def test_a_step_may_fail_or_be_the_last(scenario: str, mode: str, first: int | None) -> None:
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    steps = ["1", "1"] if first is None else [str(first), "2"]
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.store.faults", folder, scenario, mode, str(first), "2"],
+            [sys.executable, "-m", "tests.store.faults", folder, scenario, mode, *steps],
             cwd=REPOSITORY,
             capture_output=True,
             text=True,
@@ -66,10 +73,13 @@ def test_a_step_may_fail_or_be_the_last(scenario: str, mode: str, first: int) ->
             timeout=120,
         )
     assert done.returncode == 0, done.stderr
-    steps = json.loads(done.stdout)
-    assert len(steps) > 50
-    assert {step["visible"] for step in steps} == {"before", "complete"}
-    for step in steps:
+    results = json.loads(done.stdout)
+    assert len(results) > (50 if first else 0)
+    visible = {step["visible"] for step in results}
+    assert visible <= {"before", "complete"}
+    assert first is None or len(visible) == 2
+    for step in results:
+        assert step["noted"], step
         assert step["next"] == "complete", step
         assert step["left"] == [], step
         assert step["shims"], step
@@ -108,6 +118,27 @@ with transaction.staging(Root(Path({str(root.path)!r})), Version.parse("6.3.0"))
     item = registry.find(root, version)
     assert item.receipt.source == "local"
     assert item.receipt.files > 0, "the old install is back"
+    for folder in (root.staging, root.trash, root.journal):
+        assert os.listdir(folder) == []
+
+
+def test_an_old_version_that_cannot_be_moved_away_is_replaced_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The two have changed places then, and the new one counts."""
+    root = root_with(tmp_path, "6.3.0")
+    version = Version.parse("6.3.0")
+    rename = os.rename
+
+    def full(one: Path, other: Path) -> None:
+        if root.trash in other.parents:
+            raise OSError(errno.ENOSPC, "No space left on device", str(one))
+        rename(one, other)
+
+    monkeypatch.setattr(os, "rename", full)
+    with transaction.staging(root, version) as stage:
+        stage.commit(receipt(version))
+    assert registry.read_receipt(root, version) == receipt(version)
     for folder in (root.staging, root.trash, root.journal):
         assert os.listdir(folder) == []
 
