@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import stat
 import subprocess
 import sys
 import sysconfig
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,11 +46,25 @@ def start() -> Start:
 
 
 def let_in(folder: Path) -> None:
-    """Let others pass to a test's folder: pytest's are for their owner alone."""
-    for path in (folder, *folder.parents) if IS_ROOT else ():
-        mode = path.stat().st_mode
-        if mode & 0o005 != 0o005:
-            path.chmod(mode | 0o005)
+    """Let others pass to a test's folder, until the tests end: pytest's are for their owner alone.
+
+    `folder` is one that pytest has made. What is above pytest's own folders is not opened: a
+    test is skipped where that is private.
+    """
+    tops = [path for path in folder.parents if path.name.startswith("pytest-of-")]
+    own = {folder, folder.parent, *(p for p in folder.parents if {p, *p.parents} & set(tops))}
+    private = [path for path in (folder, *folder.parents) if not path.stat().st_mode & stat.S_IXOTH]
+    for path in reversed(private) if IS_ROOT else ():
+        if path not in own:
+            pytest.skip(f"other users may not pass {path}")
+        mode = stat.S_IMODE(path.stat().st_mode)
+        path.chmod(mode | stat.S_IXOTH)
+        atexit.register(_restore, path, mode)
+
+
+def _restore(path: Path, mode: int) -> None:
+    with suppress(OSError):  # pytest has deleted it
+        path.chmod(mode)
 
 
 def give_away(folder: Path) -> None:
