@@ -86,6 +86,30 @@ def test_a_failed_write_leaves_the_old_text(
     assert os.listdir(tmp_path) == ["version"]
 
 
+def test_the_content_is_on_the_disk_before_it_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut the file would be empty otherwise."""
+    path = tmp_path / "version"
+    fsync, replace = os.fsync, os.replace
+    written: list[int] = []
+
+    def watched_fsync(number: int) -> None:
+        found = os.fstat(number)
+        assert found.st_size == len("6.4\n")
+        written.append(found.st_ino)
+        fsync(number)
+
+    def watched_replace(one: str, other: Path) -> None:
+        assert written == [os.stat(one).st_ino]
+        replace(one, other)
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(os, "replace", watched_replace)
+    pins.write(path, Spec.parse("6.4"))
+    assert written == [path.stat().st_ino]
+
+
 def test_also_what_nobody_foresees_leaves_nothing_beside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

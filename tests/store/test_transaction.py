@@ -172,6 +172,33 @@ def test_a_replacement_that_cannot_be_taken_back_loses_nothing(
         assert os.listdir(folder) == []
 
 
+def test_a_version_is_on_the_disk_when_its_install_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files before the rename, and the rename itself: a power cut may come right after."""
+    root = root_with(tmp_path, "6.3.0")
+    written: list[tuple[str, bool]] = []
+    sync, fsync = transaction._sync, os.fsync  # noqa: SLF001 - a power cannot be cut here
+
+    def watched_sync(tree: Path) -> None:
+        assert (tree / ".rocmenv/receipt.json").stat().st_size > 0
+        written.append(("tree", root.version(V700).exists()))
+        sync(tree)
+
+    def watched_fsync(number: int) -> None:
+        if os.path.sameopenfile(number, folder):
+            written.append(("versions", root.version(V700).exists()))
+        fsync(number)
+
+    monkeypatch.setattr(transaction, "_sync", watched_sync)
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    folder = os.open(root.versions, os.O_RDONLY)
+    with transaction.staging(root, V700) as stage:
+        stage.commit(receipt(V700))
+    os.close(folder)
+    assert written == [("tree", False), ("versions", True)]
+
+
 def test_what_is_staged_is_not_seen_and_goes_when_the_block_ends(tmp_path: Path) -> None:
     root = root_with(tmp_path)
 
