@@ -1,7 +1,7 @@
 """What selecting a release does to an environment: (layout, prefix, environment) to a diff.
 
 `steps` is the part that depends on the layout alone; shells render it once per install, so
-that a prompt hook and a shim need no process (rocmenv.shells.activation). `activate` does
+that a prompt hook and a shim need no process (rocmenv.store.activations). `activate` does
 the same to an environment that is at hand. Both follow the one table in
 `rocmenv.env.family`, and the tests hold them to the same results.
 """

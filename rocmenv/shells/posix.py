@@ -27,7 +27,7 @@ def quote(text: str) -> str:
 
 
 class PosixShell:
-    """A shell of the POSIX family; `tail` is the part of the set-up that is its own."""
+    """A shell of the POSIX family; the set-up ends with the part of `shims/` that is its own."""
 
     suffix = "sh"
 
