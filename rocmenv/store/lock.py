@@ -94,7 +94,9 @@ def not_writable(root: Root, path: str, error: OSError) -> RocmenvError:
         msg = f"there is no space left for {path}"
         return SpaceError(msg, hint="make room, or name a root elsewhere: `export ROCM_ROOT=DIR`")
     msg = f"{path} cannot be written ({error.strerror}); the root is {root.path} ({root.origin})"
-    return RootError(msg, hint="name a root of your own: `export ROCM_ROOT=$HOME/rocm`")
+    return RootError(
+        msg, hint="name a root of your own: `export ROCM_ROOT=$HOME/rocm` above `rocmenv init`"
+    )
 
 
 def _holder(path: Path) -> str:

@@ -94,7 +94,7 @@ def find(root: Root, version: Version) -> Installed:
     prefix = str(root.version(version)) if receipt.prefix is None else str(receipt.prefix)
     if not os.path.isdir(prefix):
         msg = f"{prefix}, which {version} is linked to, is gone"
-        raise StoreError(msg, hint=f"run `rocmenv unlink {version}`")
+        raise StoreError(msg, hint=f"run `rocmenv unlink --yes {version}`")
     return Installed(receipt, prefix)
 
 
@@ -108,7 +108,8 @@ def read_receipt(root: Root, version: Version) -> Receipt:
     except (FileNotFoundError, NotADirectoryError):
         raise _without_receipt(root.version(version), version) from None
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"{path} cannot be read ({error})"
+        words = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        msg = f"{path} cannot be read ({words})"
         raise StoreError(msg) from error
     receipt = Receipt.parse(text, str(path))
     if receipt.version != version:

@@ -129,7 +129,7 @@ def test_a_link_whose_prefix_is_gone(rocmenv: Runner, site: Path) -> None:
     assert f"{site}, which 6.2.4 is linked to, is gone" in result.err
     result = rocmenv("prefix", "6.2.4")
     assert "is gone" in result.refused()
-    assert result.hint == "run `rocmenv unlink 6.2.4`"
+    assert result.hint == "run `rocmenv unlink --yes 6.2.4`"
     assert "no installed version fits `6.2`" in rocmenv("prefix", "6.2").refused()
     rocmenv("unlink", "6.2").fine()
     assert rocmenv("versions").err == ""

@@ -160,7 +160,9 @@ def test_changing_is_refused_by_the_folders_name(
     message = result.refused(1)
     assert message.startswith(f"{shared.path} cannot be written (Permission denied)")
     assert "(ROCM_ROOT)" in message
-    assert result.hint == "name a root of your own: `export ROCM_ROOT=$HOME/rocm`"
+    assert result.hint == (
+        "name a root of your own: `export ROCM_ROOT=$HOME/rocm` above `rocmenv init`"
+    )
 
 
 def test_a_project_of_the_users_own_can_be_pinned(
