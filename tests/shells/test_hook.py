@@ -189,6 +189,34 @@ DUMP
     assert ran.out.split() == ["1"]
 
 
+def test_deactivate_drops_the_shells_choice_and_rests(
+    shell: RealShell, root: Root, projects: Path
+) -> None:
+    script = f"""
+{shell.setup(root)}
+rocmenv use 6.4
+rocmenv deactivate
+DUMP
+rocmenv deactivate
+cd {projects}/old
+_rocmenv_hook
+DUMP
+"""
+    chosen = shell.run(script, clean_environ(root), projects)
+    assert all("ROCMENV_VERSION" not in dump for dump in chosen.dumps)
+    assert all("ROCM_PATH" not in dump for dump in chosen.dumps)
+    script = f"{shell.setup(root)}\nrocmenv deactivate\ncd {projects}/old\n_rocmenv_hook\nDUMP"
+    nothing = shell.run(script, clean_environ(root), projects)
+    assert "ROCM_PATH" not in nothing.dumps[0]
+
+
+@pytest.mark.parametrize("name", ["zsh", "fish", "dash", "ksh", "mksh"])
+def test_a_change_of_folder_counts_within_one_line(name: str, root: Root, projects: Path) -> None:
+    shell = find(name)
+    script = f"{shell.setup(root)}\ncd {projects}/old && echo $ROCM_PATH"
+    assert shell.run(script, clean_environ(root), projects).out == f"{root.versions}/6.3.0\n"
+
+
 def test_deactivate_goes_back_and_stays_back(shell: RealShell, root: Root, projects: Path) -> None:
     script = f"""
 {shell.setup(root)}
@@ -380,6 +408,7 @@ INTERACTIVE = {
     "fish": ["--no-config", "-i"],
     "dash": ["-i"],
     "ksh": ["-i"],
+    "mksh": ["-i"],
 }
 
 
@@ -480,6 +509,15 @@ def test_at_a_real_prompt(name: str, root: Root, projects: Path) -> None:
         child.sendline(show)
         child.expect_exact(f"got={root.versions}/6.4.1=0.")
         child.sendline("echo 6.3.0 >.rocm-version")
+        child.sendline(show)
+        child.expect_exact(f"got={root.versions}/6.3.0=0.")
+        # So does a choice made by hand, and its end.
+        child.sendline(
+            "set -gx ROCMENV_VERSION 6.4" if shell.is_fish else "export ROCMENV_VERSION=6.4"
+        )
+        child.sendline(show)
+        child.expect_exact(f"got={root.versions}/6.4.1=0.")
+        child.sendline("set -e ROCMENV_VERSION" if shell.is_fish else "unset ROCMENV_VERSION")
         child.sendline(show)
         child.expect_exact(f"got={root.versions}/6.3.0=0.")
     child.sendline("cd ..")

@@ -243,6 +243,32 @@ def test_an_activation_of_this_shell_is_undone_for_the_systems_tool(tmp_path: Pa
     assert done.stdout.splitlines()[:2] == [f"{system}/bin/hipcc", ""], done.stderr
 
 
+def test_no_record_is_handed_to_the_program(tmp_path: Path) -> None:
+    """What a shell below finds is where it sets out from."""
+    root = root_with(tmp_path, "6.3.0")
+    (root.versions / "6.3.0/bin/hipcc").write_text('#!/bin/sh\necho "got=${ROCMENV_DIFF-none}"\n')
+    active = clean_environ(root, ROCMENV_DIFF="1|6.3.0|HIP_PATH|-|+x", ROCMENV_VERSION="6.3.0")
+    done = subprocess.run(
+        [root.shims / "hipcc"], env=active, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "got=none\n", done.stderr
+
+
+def test_an_empty_entry_of_path_is_the_current_folder(tmp_path: Path) -> None:
+    root = root_with(tmp_path, "6.3.0")
+    system = fake_prefix(tmp_path / "system", "5.0.0")
+    environ = clean_environ(root, ROCMENV_VERSION="system", PATH=f"{root.shims}::/usr/bin:/bin")
+    done = subprocess.run(
+        [root.shims / "hipcc"],
+        env=environ,
+        cwd=system / "bin",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines()[0] == "./hipcc", done.stderr
+
+
 def test_the_plain_case_starts_no_process_and_few_calls(tmp_path: Path) -> None:
     strace = tool("strace")
     root = root_with(tmp_path, "6.3.0")
