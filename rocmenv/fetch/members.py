@@ -26,8 +26,16 @@ T = TypeVar("T")
 
 _BLOCK = 512
 _PIECE = 1 << 20
-# tarfile reads a pax header or a long name in one go, whatever size its header claims.
+# tarfile reads a whole pax header or long name, whatever size its header claims.
 _LONGEST_HEADER = 1 << 20
+_HEADER_TYPES = (
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+)
+_TYPE = 156  # where a header has its type
 _LATEST = float(1 << 33)
 
 
@@ -98,11 +106,29 @@ class _Forward:
         self._stream.skip_to(position)
 
     def read(self, n: int = -1) -> bytes:
-        if not 0 <= n <= _LONGEST_HEADER:
-            raise damaged(self._stream.name, f"a member's header claims {n} bytes")
+        self._check(n)
         data = self._stream.read(n)
-        self.last = data if n == _BLOCK else self.last
+        if n == _BLOCK:
+            self.last = data
+            self._check(_claimed(data))
         return data
+
+    def _check(self, size: int) -> None:
+        if not 0 <= size <= _LONGEST_HEADER:
+            raise damaged(self._stream.name, f"a member's header claims {size} bytes")
+
+
+def _claimed(block: bytes) -> int:
+    """The size that `block` claims for a long name or pax header; 0 for all other blocks.
+
+    Known before tarfile asks for it: since Python 3.14 that reads it in many pieces.
+    """
+    if block[_TYPE : _TYPE + 1] not in _HEADER_TYPES:
+        return 0
+    try:
+        return tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape").size
+    except tarfile.TarError:
+        return 0  # no header but the content of one, or tarfile refuses it too
 
 
 def _open(forward: _Forward) -> tarfile.TarFile:

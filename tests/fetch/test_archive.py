@@ -233,9 +233,10 @@ def test_a_nul_in_a_name_is_refused(tmp_path: Path) -> None:
         unpack(tmp_path / "t", data)
 
 
-def test_a_huge_header_is_refused_before_it_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, b"x", b"g"])
+def test_a_huge_header_is_refused_before_it_is_read(tmp_path: Path, kind: bytes) -> None:
     info = tarfile.TarInfo("././@LongLink")
-    info.type, info.size = tarfile.GNUTYPE_LONGNAME, 8 << 30
+    info.type, info.size = kind, 8 << 30
     with pytest.raises(ArchiveError, match=r"header claims 8589934592 bytes"):
         unpack(tmp_path / "t", info.tobuf(tarfile.GNU_FORMAT) + bytes(4096))
 
