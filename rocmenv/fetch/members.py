@@ -37,6 +37,12 @@ _HEADER_TYPES = (
 )
 _TYPE = 156  # where a header has its type
 _LATEST = float(1 << 33)
+# Linux takes no longer path (PATH_MAX, with a NUL at its end), nor a longer link's text.
+LONGEST_PATH = 4095
+# No ROCm has a tenth of it, and much code is recursive over folders.
+_MOST_PARTS = 256
+# Found in `/{name}/` when a name is not clean yet.
+_UNCLEAN = ("//", "/./", "/../", "\0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +165,8 @@ def _entry(member: tarfile.TarInfo, archive: str) -> Entry:
     if member.issym():
         if not member.linkname or "\0" in member.linkname:
             _refuse(archive, member.name, "is a link to nowhere")
+        if _is_long(member.linkname):
+            _refuse(archive, member.name, "is a link with a text that is too long")
         return Entry(name, "link", target=member.linkname, mtime=mtime)
     if member.islnk():
         return Entry(name, "hard", target=clean(member.linkname, archive), mtime=mtime)
@@ -185,18 +193,36 @@ def clean(name: str, archive: str) -> str:
     """`name` without empty and `.` parts.
 
     Raises:
-        ArchiveError: it is absolute, has a `..` part, a NUL, or cannot be a file name.
+        ArchiveError: it is absolute or too long, has a `..` part, a NUL, or cannot be a
+            file name.
     """
+    if not name.isascii():
+        _check_bytes(name, archive)
+    if _is_long(name):
+        _refuse(archive, name, "has a name that is too long")
+    whole = f"/{name}/"
+    if not any(bad in whole for bad in _UNCLEAN):  # most are clean, and this is asked often
+        return name
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if name.startswith("/") or ".." in parts:
         _refuse(archive, name, "lies outside the archive's folder")
     if "\0" in name:
         _refuse(archive, name, "has a NUL in its name")
+    return "/".join(parts)
+
+
+def _is_long(path: str) -> bool:
+    if path.count("/") >= _MOST_PARTS:
+        return True
+    size = len(path) if path.isascii() else len(path.encode("utf-8", "surrogateescape"))
+    return size > LONGEST_PATH
+
+
+def _check_bytes(name: str, archive: str) -> None:
     try:
         name.encode(sys.getfilesystemencoding(), "surrogateescape")
     except UnicodeError:
         _refuse(archive, name, "has a name that no file can have")
-    return "/".join(parts)
 
 
 def _refuse(archive: str, name: str, words: str) -> NoReturn:

@@ -91,7 +91,7 @@ class Settlement:
         while above and above not in self.folders:
             missing.append(above)
             above = above.rpartition("/")[0]
-        for folder in reversed(missing):  # not recursive: a name may have 2000 parts
+        for folder in reversed(missing):  # not recursive: a name may have 256 parts
             self._make_folder(folder, owner)
         if path and mtime is not None:
             self.folders[path] = max(mtime, self.folders[path] or 0.0)
