@@ -153,7 +153,8 @@ class Settlement:
         self._compare_spares()
         self._place_links()
         self._move_under_links()
-        self._drop_strays()
+        for path, link in sorted(self.links.items()):
+            self.add_folder(path.rpartition("/")[0], link.owner)
         copies = self._make_links()
         self._note_dangling(copies)
         Copies(self, copies).run()
@@ -199,7 +200,7 @@ class Settlement:
 
     def _place_links(self) -> None:
         """Find out where links stand and what they mean; each path has one meaning."""
-        found, refused = self._links.resolve(self.offered.values())
+        found, refused = self._links.resolve(self.offered.values(), self.folders)
         for link in refused:
             if link.inside is None:
                 self._refuse_outside(link)
@@ -214,12 +215,6 @@ class Settlement:
             if path in self.files:
                 _clash(path, self.links[path].owner, self.files[path].owner, "a link", "a file")
 
-    def _drop_strays(self) -> None:
-        for path, link in sorted(self.links.items()):
-            self.add_folder(path.rpartition("/")[0], link.owner)
-        for link in self._links.drop_strays(lambda path: path == "" or path in self.folders):
-            self._refuse_outside(link)
-
     def _move_under_links(self) -> None:
         """Where a link must stand and a real folder does, move the content to the target."""
         if not any(path in self.folders for path in self.links):
@@ -230,15 +225,22 @@ class Settlement:
             if home != path:
                 self._move(path, home)
         for path in sorted(self.folders, reverse=True):
-            home = self.physical(path) or ""
+            home = self._really(path)
             if home != path:
                 (self.root / path).rmdir()
                 mtime = self.folders.pop(path)
                 self.add_folder(home, "the packages", mtime)
 
     def _home(self, folder: str, name: str) -> str:
-        parent = self.physical(folder) or ""
+        parent = self._really(folder)
         return f"{parent}/{name}" if parent else name
+
+    def _really(self, folder: str) -> str:
+        real = self.physical(folder)
+        if real is None:
+            message = f"the folder {visible(folder, 200)} lies deeper than any path by its links"
+            raise ArchiveError(message)
+        return real
 
     def _move(self, path: str, home: str) -> None:
         file = self.files.pop(path)

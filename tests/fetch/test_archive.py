@@ -446,6 +446,49 @@ def test_links_of_packages_step_up_in_the_packages_own_names(tmp_path: Path) -> 
     assert refused(settled) == ["usr/out"]
 
 
+def test_a_link_may_step_up_twice_past_folders_that_are_not_in_the_tree(tmp_path: Path) -> None:
+    def mapping(name: str) -> str | None:
+        return name.removeprefix("usr/") if name.startswith("usr/") else None
+
+    data = tar(
+        folder("usr/lib/real"),
+        member("usr/lib/x", b"right"),
+        link("usr/lib/a", "real/../../../usr/lib/x"),
+    )
+    assert not unpack(tmp_path / "t", data, mapping=mapping).notes
+    assert (tmp_path / "t/lib/a").read_bytes() == b"right"
+
+
+def test_a_link_whose_folder_is_behind_too_many_links_is_left_out(tmp_path: Path) -> None:
+    """Each chain alone is one that the kernel follows, both together are not."""
+    first = [link(f"a{n}", f"a{n + 1}" if n < 29 else "d") for n in range(30)]
+    second = [link(f"d/b{n}", f"b{n + 1}" if n < 29 else "e") for n in range(30)]
+    data = tar(folder("d/e"), *first, *second, link("a0/b0/l", "x"), link("a0/b9/l", "x"))
+    settled = unpack(tmp_path / "t", data)
+    assert refused(settled) == ["a0/b0/l", "a0/b9/l"]
+
+
+def test_nothing_moves_for_a_link_that_is_left_out(tmp_path: Path) -> None:
+    stray = tar(link("lib", "x/../lib64"))
+    settled = unpack(tmp_path / "t", stray, tar(member("lib/foo", b"1"), link("lib/l", "foo")))
+    assert refused(settled) == ["lib"]
+    assert listing(tmp_path / "t") == {"lib": "/", "lib/foo": "1", "lib/l": "> foo"}
+
+
+def test_a_link_below_one_that_is_left_out_stands_in_the_real_folder(tmp_path: Path) -> None:
+    data = tar(link("d", "x/../e"), link("d/in", "../bin/a"), member("bin/a", b"1"), folder("e"))
+    assert refused(unpack(tmp_path / "t", data)) == ["d"]
+    assert (tmp_path / "t/d/in").read_bytes() == b"1"
+
+
+def test_a_link_may_step_up_from_a_folder_that_another_link_makes(tmp_path: Path) -> None:
+    moved = tar(member("l/sub/f", b"1"), member("x", b"2"), link("l", "real"))
+    data = tar(link("a", "real/sub/../../x"), link("b", "only/../x"), link("only/m", "../x"))
+    assert not unpack(tmp_path / "t", moved, data).notes
+    assert (tmp_path / "t/a").read_bytes() == (tmp_path / "t/b").read_bytes() == b"2"
+    assert (tmp_path / "t/real/sub/f").read_bytes() == b"1"
+
+
 MERGE = [
     (tar(link("llvm", "lib/llvm")), tar(member("llvm/bin/clang", b"1"))),
     (tar(member("llvm/bin/clang", b"1")), tar(link("llvm", "lib/llvm"))),
@@ -566,6 +609,13 @@ def test_a_member_that_is_replaced_leaves_no_trace_whenever_others_come(
         assert listing(tmp_path / "t") == {"a": "1", "c": "", "now": ""}
 
 
+def test_a_file_that_its_owner_replaced_is_not_compared(tmp_path: Path) -> None:
+    """Also when the link in its place is left out afterwards."""
+    second = tar(member("x", b"2"), link("x", "../out"))
+    assert refused(unpack(tmp_path / "t", tar(member("x", b"1")), second)) == ["x"]
+    assert listing(tmp_path / "t") == {"x": "1"}
+
+
 def test_names_that_differ_in_case_are_noted(tmp_path: Path) -> None:
     settled = unpack(tmp_path / "t", tar(member("Lib/a", b"1"), member("lib/b", b"2")))
     assert "`Lib` and `lib` differ only in case" in settled.notes
@@ -683,6 +733,12 @@ def test_hard_links_to_what_is_left_out_have_its_content(tmp_path: Path) -> None
     assert (tmp_path / "t/bin/new").samefile(tmp_path / "t/bin/too")
     assert {x.member for x in settled.left_out} == {"doc/a", "doc/b", "doc/l"}
     assert settled.files == 4
+
+
+def test_a_link_replaces_a_hard_link_to_what_is_left_out(tmp_path: Path) -> None:
+    data = tar(member("doc/f", b"1"), hard("bin/h", "doc/f"), link("bin/h", "y"))
+    unpack(tmp_path / "t", data, mapping=keep_bin)
+    assert listing(tmp_path / "t") == {"bin": "/", "bin/h": "> y"}
 
 
 def test_a_hard_link_repeats_the_member_that_came_last(tmp_path: Path) -> None:
