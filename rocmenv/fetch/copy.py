@@ -26,10 +26,10 @@ def copy_tree(source: str, target: Path) -> Copied:
     """Copy what is in the folder `source` into the empty folder `target`.
 
     Files and folders keep modes and times; only the owner can always write into a folder.
-    Links that lead into `source`, by its name here or its real one, are relative in the
-    copy, those that lead out of it by `..` are absolute, and all others are kept as they
-    are. Sockets, pipes and devices are an `ArchiveError`, and so is a `source` that holds
-    `target`. Raises `OSError` for what cannot be read: a copy is whole or not at all.
+    Links that lead into `source`, by whatever name, are relative in the copy, those that
+    lead out of it by `..` are absolute, and all others are kept as they are. Sockets, pipes
+    and devices are an `ArchiveError`, and so is a `source` that holds `target`. Raises
+    `OSError` for what cannot be read: a copy is whole or not at all.
     """
     files: list[str] = []
     size = 0
@@ -82,15 +82,18 @@ def _keep_status(folder: str, here: str) -> None:
 
 def _text(link: str, whole: tuple[str, str], below: str) -> str:
     """The text of a link in the folder `below` of the copy; `whole` are the source's names."""
-    parts = link.split("/")
-    for start in whole:
-        if (link == start or link.startswith(f"{start}/")) and ".." not in parts:
-            return os.path.relpath(link[len(start) + 1 :] or ".", below)
+    parts = [part for part in link.split("/") if part not in ("", ".")]
+    if link.startswith("/") and ".." not in parts:
+        plain = "/" + "/".join(parts)
+        for start in whole:
+            if plain == start or plain.startswith(f"{start}/"):
+                return os.path.relpath(plain[len(start) + 1 :] or ".", below)
     ups = parts.count("..")
     depth = 0 if below == "." else below.count("/") + 1
     is_plain = ".." not in parts[ups:]  # `a/../b` goes up from where the link `a` leads
-    if is_plain and ups <= depth:
+    if not link.startswith("/") and is_plain and ups <= depth:
         return link
+    # An absolute text may reach the source by a link that is elsewhere.
     real = os.path.realpath(os.path.join(whole[0], below, link))
     if real == whole[0] or real.startswith(f"{whole[0]}/"):
         return os.path.relpath(real[len(whole[0]) + 1 :] or ".", os.path.normpath(below))

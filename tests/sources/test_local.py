@@ -139,6 +139,32 @@ def test_links_of_a_copy_lead_where_they_led(tmp_path: Path) -> None:
     assert (target / "lib/through").samefile(target / "lib/cmake")
 
 
+def test_absolute_links_into_the_source_are_known_by_any_spelling(tmp_path: Path) -> None:
+    source, target = fake_prefix(tmp_path / "rocm", "6.3.0"), tmp_path / "y"
+    (tmp_path / "alias").symlink_to("rocm")
+    (tmp_path / "default-hipcc").symlink_to("alias/bin/hipcc")
+    (source / "lib/lnk").symlink_to("llvm")
+    texts = {
+        "lib/twice": (f"{tmp_path}//rocm/bin/hipcc", "../bin/hipcc"),
+        "lib/root": (f"/{tmp_path}/rocm//", ".."),
+        "lib/dot": (f"{tmp_path}/./rocm/./bin/hipcc", "../bin/hipcc"),
+        "lib/kept": (f"{tmp_path}//rocm/lib/lnk/bin", "lnk/bin"),
+        "lib/alias": (f"{tmp_path}/alias/bin/hipcc", "../bin/hipcc"),
+        "lib/other": (f"{tmp_path}/default-hipcc", "../bin/hipcc"),
+        "lib/whole": (f"{tmp_path}/alias", ".."),
+        "lib/missing": (f"{tmp_path}/alias/bin/none", "../bin/none"),
+        "lib/away": (f"{tmp_path}//rocm-other/x", f"{tmp_path}//rocm-other/x"),
+        "lib/round": (f"{tmp_path}/y-none/../z", f"{tmp_path}/y-none/../z"),
+    }
+    for name, (text, _) in texts.items():
+        (source / name).symlink_to(text)
+    target.mkdir()
+    copy_tree(str(source), target)
+    assert {name: os.readlink(target / name) for name in texts} == {
+        name: text for name, (_, text) in texts.items()
+    }
+
+
 def work(tmp_path: Path, downloads: Downloads) -> Work:
     return Work(tmp_path / "tree", "/new/6.3.0", downloads, 2, lambda _n: None)
 
