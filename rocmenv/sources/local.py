@@ -21,7 +21,7 @@ from rocmenv.sources.base import Built, Part, Work
 from rocmenv.sources.relocate import relocate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rocmenv.model.version import Version
 
@@ -81,13 +81,14 @@ class LocalPlan:
 
     def build(self, work: Work) -> Built:
         """Unpack or copy it into the tree."""
+        built_for = f"/opt/rocm-{self.version.xyz}"
         if not self.is_remote and os.path.isdir(self.source):
             copied = copy_tree(self.source, work.tree)
-            names = dict.fromkeys((self.source, os.path.realpath(self.source)))
+            # A folder that was unpacked elsewhere by hand still has the names of the build.
+            names = {self.source, os.path.realpath(self.source), built_for}
             left = _relocated(work, names, copied.files)
             return Built((), len(copied.files), copied.size, unrelocated=left)
         path, cached = self._fetch(work)
-        built_for = f"/opt/rocm-{self.version.xyz}"
         tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
         tree.add_tar(path, owner=self.name)
         settled = tree.settle()
@@ -99,7 +100,7 @@ class LocalPlan:
             settled.files,
             settled.size,
             settled.notes,
-            _relocated(work, (built_for,), settled.paths),
+            _relocated(work, {built_for}, settled.paths),
             cached,
         )
 
@@ -126,9 +127,6 @@ def plan(version: Version, source: str, cwd: str) -> LocalPlan:
     return LocalPlan(version, path)
 
 
-def _relocated(work: Work, names: Iterable[str], paths: Sequence[str]) -> tuple[str, ...]:
+def _relocated(work: Work, names: set[str], paths: Sequence[str]) -> tuple[str, ...]:
     """Let texts name the new place, not one of `names`; the files that still name an old one."""
-    left: set[str] = set()
-    for old in names:
-        left.update(relocate(work.tree, old, work.prefix, paths, work.jobs).left)
-    return tuple(sorted(left))
+    return relocate(work.tree, names, work.prefix, paths, work.jobs).left

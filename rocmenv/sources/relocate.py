@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 _LARGEST_TEXT = 4 << 20
 _PIECE = 1 << 20
@@ -54,20 +54,24 @@ class Relocated:
     left: tuple[str, ...]
 
 
-def relocate(tree: Path, old: str, new: str, paths: Sequence[str], jobs: int = 2) -> Relocated:
+def relocate(
+    tree: Path, old: str | Collection[str], new: str, paths: Sequence[str], jobs: int = 2
+) -> Relocated:
     """Let the texts among `paths` (relative to `tree`) name `new` where they name `old`.
 
+    Several old names are replaced at once, so that none is looked for in what is new.
     pkg-config files are made relative to themselves, so that they survive a later move of
     the whole tree; other texts get the absolute `new`, with blanks escaped in CMake files.
     """
+    names = [os.fsencode(name) for name in ([old] if isinstance(old, str) else old)]
     with ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(lambda path: _mend(tree, path, old.encode(), new), paths))
+        found = list(pool.map(lambda path: _mend(tree, path, names, new), paths))
     rewritten = tuple(sorted(p for p, what in zip(paths, found, strict=True) if what == "mended"))
     left = tuple(sorted(p for p, what in zip(paths, found, strict=True) if what == "left"))
     return Relocated(rewritten, left)
 
 
-def _mend(tree: Path, path: str, old: bytes, new: str) -> str:
+def _mend(tree: Path, path: str, old: Sequence[bytes], new: str) -> str:
     """`mended`, `left`, or nothing when the file does not name the old place."""
     full = tree / path
     if full.is_symlink() or not full.is_file():
@@ -76,7 +80,7 @@ def _mend(tree: Path, path: str, old: bytes, new: str) -> str:
         return "left" if _mentions(full, old) else ""
     pattern = _pattern(old)
     content = full.read_bytes()
-    if old not in content or pattern.search(content) is None:
+    if not any(name in content for name in old) or pattern.search(content) is None:
         return ""
     if b"\0" in content:
         return "left"
@@ -87,26 +91,28 @@ def _mend(tree: Path, path: str, old: bytes, new: str) -> str:
     return "mended"
 
 
-def _pattern(old: bytes) -> re.Pattern[bytes]:
+def _pattern(old: Sequence[bytes]) -> re.Pattern[bytes]:
     # `/opt/rocm-6.3.0` is not the beginning of `/opt/rocm-6.3.01`, nor of `/opt/rocm-6.3.0-rc`,
     # nor the end of `/data/opt/rocm-6.3.0`; compilers' options stand right before a path, and
     # so does the default of a shell variable, `${ROCM_PATH:-/opt/rocm-6.3.0}`.
     # It looks at `_BEFORE` and `_AFTER` bytes around the place.
     before = rb"(?:(?<![0-9A-Za-z_.~/-])|(?<=-[ILBF])|(?<=isystem)|(?<=://)|(?<=:-))"
-    return re.compile(before + re.escape(old) + rb"(?![0-9A-Za-z_]|[.-][0-9A-Za-z])")
+    longest_first = sorted(map(re.escape, old), key=len, reverse=True)
+    names = b"|".join(longest_first)
+    return re.compile(before + b"(?:" + names + rb")(?![0-9A-Za-z_]|[.-][0-9A-Za-z])")
 
 
-def _mentions(path: Path, old: bytes) -> bool:
+def _mentions(path: Path, old: Sequence[bytes]) -> bool:
     """Whether a large file names the place; read in pieces, as libraries have gigabytes."""
     pattern = _pattern(old)
-    keep = _BEFORE + len(old) + _AFTER
+    keep = _BEFORE + max(map(len, old)) + _AFTER
     window, start = b"", 0
     with path.open("rb", buffering=0) as file:
         while True:
             piece = file.read(_PIECE)
             window += piece
             # The search for plain bytes is many times faster than the pattern.
-            if old in window:
+            if any(name in window for name in old):
                 for match in pattern.finditer(window, start):
                     # One whose surroundings are not all here yet is judged with the next piece.
                     if not piece or match.end() + _AFTER <= len(window):

@@ -186,6 +186,35 @@ def test_the_texts_of_a_folder_name_the_new_place(tmp_path: Path, downloads: Dow
     assert (source / "lib/cmake/a.cmake").read_text() == text
 
 
+def test_the_texts_of_a_folder_lose_the_name_of_the_build_too(
+    tmp_path: Path, downloads: Downloads
+) -> None:
+    """All names at once: the new place may lie below an old one."""
+    source = fake_prefix(tmp_path / "real", "6.3.0")
+    (source / "lib/cmake/a.cmake").write_text(f"set(A /opt/rocm-6.3.0/lib {source}/lib)\n")
+    (source / "lib/libx.so").write_bytes(b"\0/opt/rocm-6.3.0/lib\0")
+    (source / "lib/liby.so").write_bytes(b"\0" + os.fsencode(source) + b"/lib\0")
+    (tmp_path / "tree").mkdir()
+    place = Work(tmp_path / "tree", "/opt/rocm-6.3.0/new", downloads, 2, lambda _n: None)
+    built = local.plan(V, "real", str(tmp_path)).build(place)
+    changed = (tmp_path / "tree/lib/cmake/a.cmake").read_text()
+    assert changed == "set(A /opt/rocm-6.3.0/new/lib /opt/rocm-6.3.0/new/lib)\n"
+    assert built.unrelocated == ("lib/libx.so", "lib/liby.so")
+
+
+def test_of_two_names_in_one_another_the_longer_is_meant(
+    tmp_path: Path, downloads: Downloads
+) -> None:
+    source = fake_prefix(tmp_path / "rocm", "6.3.0")
+    link = source / "alias"
+    link.symlink_to(".")
+    (source / "lib/cmake/a.cmake").write_text(f"set(A {link}/lib {source}/lib)\n")
+    (tmp_path / "tree").mkdir()
+    local.plan(V, str(link), "/").build(work(tmp_path, downloads))
+    changed = (tmp_path / "tree/lib/cmake/a.cmake").read_text()
+    assert changed == "set(A /new/6.3.0/lib /new/6.3.0/lib)\n"
+
+
 def test_the_texts_of_a_tarball_name_the_new_place(tmp_path: Path, downloads: Downloads) -> None:
     source = fake_prefix(tmp_path / "rocm-6.3.0", "6.3.0")
     (source / "lib/cmake/a.cmake").write_text("set(A /opt/rocm-6.3.0/lib /opt/rocm-6.3.01)\n")
