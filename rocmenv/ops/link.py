@@ -14,7 +14,7 @@ from rocmenv.model.receipt import Receipt
 from rocmenv.model.version import Version
 from rocmenv.ops import current
 from rocmenv.ops.rehash import rehash, tidy
-from rocmenv.probe.prefix import Prefix, find_layout, find_version, look_at
+from rocmenv.probe.prefix import Prefix, find_layout, find_version, is_shared, look_at
 from rocmenv.store import registry, transaction, trash
 from rocmenv.store.paths import RECEIPT_FOLDER
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def link(process: Process, root: Root, folder: str, name: str | None) -> Installed:
     """Register the ROCm at `folder`, as version `name` or the one it says it is."""
     path = os.path.normpath(os.path.join(process.cwd, os.path.expanduser(folder)))
-    if os.path.realpath(path) in ("/", "/usr", "/usr/local"):
+    if is_shared(path):
         msg = f"{path} cannot be linked: activating it would put all of {path} first"
         raise StoreError(msg, hint="its ROCm is what `rocmenv use system` gives")
     if not os.path.isdir(path):

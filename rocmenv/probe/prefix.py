@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _HEADERS = ("include/rocm-core/rocm_version.h", "include/rocm_version.h")
 _MACRO = re.compile(r"^#define\s+ROCM_VERSION_(MAJOR|MINOR|PATCH)\s+(\d+)", re.MULTILINE)
 _ARCH = "lib/x86_64-linux-gnu"
+# Prefixes where a ROCm of the host lies among everything else.
+_SHARED = ("/", "/usr", "/usr/local")
 _MARKERS = ("bin/hipcc", "bin/rocminfo", "lib/libamdhip64.so", "lib/libhsa-runtime64.so.1")
 
 
@@ -42,6 +44,11 @@ def look_at(path: str) -> Prefix:
         msg = f"{visible(path, 200)} does not say which release it is"
         raise StoreError(msg, hint="name it: `rocmenv link PREFIX VERSION`")
     return Prefix(path, version, find_layout(path))
+
+
+def is_shared(path: str) -> bool:
+    """Whether `path` is a prefix of the whole host, not one of a ROCm alone."""
+    return os.path.realpath(path) in _SHARED
 
 
 def find_version(path: str) -> Version | None:

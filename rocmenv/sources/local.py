@@ -17,6 +17,7 @@ from rocmenv.fetch.copy import copy_tree, tree_size
 from rocmenv.fetch.digest import sha256_of
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
+from rocmenv.probe.prefix import is_shared
 from rocmenv.sources.base import Built, Part, Work
 from rocmenv.sources.relocate import relocate
 
@@ -124,6 +125,10 @@ def plan(version: Version, source: str, cwd: str) -> LocalPlan:
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         msg = f"{visible(source, 200)} is neither a file nor a folder"
         raise HostError(msg)
+    if is_shared(path):
+        # A copy would be all of the host, and its texts name `/usr` for good reason.
+        msg = f"{path} cannot be copied: more than a ROCm lies in it"
+        raise HostError(msg, hint="its ROCm is what `rocmenv use system` gives")
     return LocalPlan(version, path)
 
 

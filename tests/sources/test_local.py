@@ -87,6 +87,13 @@ def test_what_is_not_there_or_odd_is_refused() -> None:
         local.plan(V, "/dev/null", "/")
 
 
+@pytest.mark.parametrize("folder", ["/", "/usr", "//usr/", "/usr/local", "/usr/../usr", "link"])
+def test_a_prefix_of_the_whole_host_is_refused(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "link").symlink_to("/usr")
+    with pytest.raises(HostError, match="cannot be copied"):
+        local.plan(V, folder, str(tmp_path))
+
+
 def test_a_copy_counts_what_it_copied(tmp_path: Path) -> None:
     source = fake_prefix(tmp_path / "x", "6.3.0")
     (source / "empty").mkdir()
