@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 import time
@@ -43,22 +42,21 @@ def download_and_unpack(
     downloads: Downloads,
     tree: Tree,
     *,
-    workers: int | None = None,
+    workers: int,
     on_bytes: Callable[[int], None] | None = None,
 ) -> tuple[Path, ...]:
     """Fetch every job's artifact and unpack it into `tree`, the largest first.
 
     Each file is complete and verified before its content is looked at. `workers` threads
-    unpack (one for each core without it). `on_bytes` gets `Downloads.fetch`'s numbers, one
-    call at a time, from other threads.
+    unpack, eight at most. `on_bytes` gets `Downloads.fetch`'s numbers, one call at a time,
+    from other threads.
 
     The first failure stops the rest and is raised; the same holds for an interrupt and for
     `downloads.cancel`. Returns the cached files in the order of `jobs`; the caller discards
     them. `tree` is not settled, and is of no use after a failure.
     """
     run = _Run(downloads, tree, on_bytes)
-    many = workers or os.cpu_count() or 1
-    return run.run(jobs, max(1, min(many, len(jobs), _MOST_WORKERS)))
+    return run.run(jobs, max(1, min(workers, len(jobs), _MOST_WORKERS)))
 
 
 @dataclass(slots=True)

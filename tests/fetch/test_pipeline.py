@@ -48,7 +48,7 @@ def test_everything_is_unpacked_and_counted(
     jobs = [job(site, f"p{n}", 1000 * n) for n in range(1, 8)]
     told: list[int] = []
     tree = Tree(tmp_path / "t")
-    paths = download_and_unpack(jobs, downloads, tree, on_bytes=told.append)
+    paths = download_and_unpack(jobs, downloads, tree, workers=2, on_bytes=told.append)
     tree.settle()
     assert sorted(p for p in listing(tmp_path / "t") if p != "bin") == [
         f"bin/p{n}" for n in range(1, 8)
@@ -66,7 +66,7 @@ def test_the_largest_is_asked_for_first(site: Site, downloads: Downloads, tmp_pa
 
 
 def test_nothing_to_do_is_done(downloads: Downloads, tmp_path: Path) -> None:
-    assert download_and_unpack([], downloads, Tree(tmp_path / "t")) == ()
+    assert download_and_unpack([], downloads, Tree(tmp_path / "t"), workers=2) == ()
 
 
 def test_unpacking_starts_before_the_last_download_ends(
@@ -79,6 +79,7 @@ def test_unpacking_starts_before_the_last_download_ends(
         jobs,
         downloads,
         Tree(tmp_path / "t"),
+        workers=2,
         on_bytes=lambda _n: seen.append((tmp_path / "t/bin/quick").exists()),
     )
     assert seen.count(True) > 1
@@ -91,7 +92,7 @@ def test_the_first_failure_stops_the_rest(site: Site, downloads: Downloads, tmp_
     missing = Job(Artifact(f"{site.url}/missing", "missing", 10_000_000, "0" * 64), "missing", str)
     start = time.monotonic()
     with pytest.raises(NotThereError):
-        download_and_unpack([*slow, missing], downloads, Tree(tmp_path / "t"))
+        download_and_unpack([*slow, missing], downloads, Tree(tmp_path / "t"), workers=2)
     assert time.monotonic() - start < 2
     assert not downloads.cancel.is_set()
     assert threading.active_count() < 30
@@ -104,14 +105,14 @@ def test_content_that_was_not_verified_is_never_unpacked(
     other = deb(gzip.compress(tar(member("bin/evil", b"x" * 10)), mtime=0))
     site.files["/p.deb"] = other
     with pytest.raises(TransferError):
-        download_and_unpack([wanted], downloads, Tree(tmp_path / "t"))
+        download_and_unpack([wanted], downloads, Tree(tmp_path / "t"), workers=2)
     assert listing(tmp_path / "t") == {}
 
 
 def test_a_bad_archive_is_named(site: Site, downloads: Downloads, tmp_path: Path) -> None:
     bad = job(site, "p", body=tar(member("../evil", b"x")))
     with pytest.raises(ArchiveError, match=r"the archive `p` .*outside"):
-        download_and_unpack([bad], downloads, Tree(tmp_path / "t"))
+        download_and_unpack([bad], downloads, Tree(tmp_path / "t"), workers=2)
     assert not (tmp_path / "evil").exists()
 
 
@@ -125,7 +126,7 @@ def test_cancel_from_another_thread_ends_all(site: Site, tmp_path: Path) -> None
     start = time.monotonic()
     tree = Tree(tmp_path / "t")
     with pytest.raises(Interrupted):
-        download_and_unpack(jobs, downloads, tree)
+        download_and_unpack(jobs, downloads, tree, workers=2)
     assert time.monotonic() - start < 2
 
 
@@ -195,7 +196,7 @@ def tell(count):
         told.append(print("unpacked", flush=True))
 try:
     download_and_unpack(
-        jobs, Downloads(Path(base) / "cache"), Tree(Path(base) / "t"), on_bytes=tell
+        jobs, Downloads(Path(base) / "cache"), Tree(Path(base) / "t"), workers=2, on_bytes=tell
     )
 except KeyboardInterrupt:
     print("stopped", flush=True)

@@ -356,7 +356,7 @@ def test_a_release_is_installed_from_its_index(
     tree = Tree(tmp_path / "tree")
     jobs = [Job(loaded.artifact(p), p.name, mapping) for p in closure.packages]
     counted: list[int] = []
-    paths = download_and_unpack(jobs, downloads, tree, on_bytes=counted.append)
+    paths = download_and_unpack(jobs, downloads, tree, workers=2, on_bytes=counted.append)
     settled = tree.settle()
     assert sum(counted) == sum(p.size or 0 for p in closure.packages)
     assert settled.paths == (
@@ -381,6 +381,8 @@ def test_a_package_that_was_replaced_is_refused(
     artifact = loaded.artifact(loaded.index.named("rocm")[0])
     site.files[artifact.url.removeprefix(site.url)] = b"12345"
     with pytest.raises(TransferError):
-        download_and_unpack([Job(artifact, "rocm", mapping)], downloads, Tree(tmp_path / "t"))
+        download_and_unpack(
+            [Job(artifact, "rocm", mapping)], downloads, Tree(tmp_path / "t"), workers=2
+        )
     assert list((tmp_path / "t").iterdir()) == []
     assert Index(TEXT).names() == ("rocm",)
