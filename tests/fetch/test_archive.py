@@ -528,6 +528,14 @@ def test_links_under_links_end_where_they_mean_to(tmp_path: Path) -> None:
     assert os.readlink(root / "llvm") == "lib/llvm"
 
 
+def test_a_file_that_would_move_deeper_than_any_path_is_refused(tmp_path: Path) -> None:
+    name, target = "/".join(["l", "y" * 200, "z" * 200, "f"]), "/".join(["x" * 200] * 19)
+    data = tar(member(name, b"1"), link("l", target), form=tarfile.PAX_FORMAT)
+    with pytest.raises(ArchiveError, match="deeper than any path"):
+        unpack(tmp_path / "t", data)
+    assert not (tmp_path / "t/f").exists()
+
+
 def test_the_same_file_under_a_link_and_in_its_target_is_one(tmp_path: Path) -> None:
     same = (tar(link("a", "b")), tar(member("a/x", b"1")), tar(member("b/x", b"1")))
     settled = unpack(tmp_path / "t", *same)
