@@ -416,6 +416,7 @@ def test_a_link_that_steps_up_from_nothing_is_left_out(tmp_path: Path, target: s
     """The kernel finds nothing there, so neither does the tree."""
     settled = unpack(tmp_path / "t", tar(member("x", b"1"), member("f", b"2"), link("l", target)))
     assert refused(settled) == ["l"]
+    assert settled.notes[0].endswith(f"it points at `{target}`, which is not in the tree")
     assert listing(tmp_path / "t") == {"f": "2", "x": "1"}
 
 
@@ -470,9 +471,16 @@ def test_a_link_whose_folder_is_behind_too_many_links_is_left_out(tmp_path: Path
 
 def test_nothing_moves_for_a_link_that_is_left_out(tmp_path: Path) -> None:
     stray = tar(link("lib", "x/../lib64"))
-    settled = unpack(tmp_path / "t", stray, tar(member("lib/foo", b"1"), link("lib/l", "foo")))
+    data = tar(member("lib/foo", b"1"), link("lib/l", "foo"), link("m", "lib/foo"))
+    settled = unpack(tmp_path / "t", stray, data)
     assert refused(settled) == ["lib"]
-    assert listing(tmp_path / "t") == {"lib": "/", "lib/foo": "1", "lib/l": "> foo"}
+    assert len(settled.notes) == 1
+    assert listing(tmp_path / "t") == {
+        "lib": "/",
+        "lib/foo": "1",
+        "lib/l": "> foo",
+        "m": "> lib/foo",
+    }
 
 
 def test_a_link_below_one_that_is_left_out_stands_in_the_real_folder(tmp_path: Path) -> None:
