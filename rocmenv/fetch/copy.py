@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import ArchiveError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -36,9 +37,9 @@ def copy_tree(source: str, target: Path) -> Copied:
     whole = (os.path.realpath(source), os.path.normpath(source))
     if os.path.realpath(target).startswith(f"{whole[0].rstrip('/')}/"):
         msg = f"{source} cannot be copied into itself ({target})"
-        raise ArchiveError(msg)
+        raise ArchiveError(msg, hint="name a root elsewhere: `export ROCM_ROOT=DIR`")
     walked: list[tuple[str, str]] = []
-    for folder, folders, names in os.walk(source, onerror=_give_up):
+    for folder, folders, names in _walked(source, _give_up):
         below = os.path.relpath(folder, source)
         here = os.path.normpath(os.path.join(target, below))
         os.makedirs(here, exist_ok=True)
@@ -64,10 +65,20 @@ def tree_size(source: str) -> int:
     """The bytes of all files below a folder; links count nothing."""
     return sum(
         os.lstat(os.path.join(folder, name)).st_size
-        for folder, _, names in os.walk(source)
+        for folder, _, names in _walked(source, None)
         for name in names
         if not os.path.islink(os.path.join(folder, name))
     )
+
+
+def _walked(
+    source: str, on_error: Callable[[OSError], None] | None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    try:
+        yield from os.walk(source, onerror=on_error)
+    except RecursionError:  # up to Python 3.11
+        msg = f"the folders of {source} lie in one another too deep"
+        raise ArchiveError(msg, hint="is it the prefix of a ROCm?") from None
 
 
 def _give_up(error: OSError) -> None:

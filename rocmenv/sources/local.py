@@ -129,6 +129,9 @@ def plan(version: Version, source: str, cwd: str) -> LocalPlan:
         # A copy would be all of the host, and its texts name `/usr` for good reason.
         msg = f"{path} cannot be copied: more than a ROCm lies in it"
         raise HostError(msg, hint="its ROCm is what `rocmenv use system` gives")
+    if stat.S_ISDIR(mode) and not os.path.isdir(os.path.join(path, "bin")):
+        msg = f"{path} does not hold a ROCm: there is no `bin` at its top"
+        raise HostError(msg, hint="name the folder that holds `bin` and `lib`")
     return LocalPlan(version, path)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rocmenv.model.version import Version
-from rocmenv.store import registry
+from rocmenv.store import registry, trash
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ, fake_prefix, root_with
 from tests.cli.runner import COMMAND, Result, Runner, run, run_command
@@ -271,8 +271,30 @@ def test_a_folder_with_a_socket_or_that_holds_the_root_is_refused(
     message = rocmenv("install", "-q", "6.3.0", "--from", "x").refused()
     assert message == f"{source}/sock is neither a file, a folder nor a link"
     message = rocmenv("install", "-q", "6.3.0", "--from", str(tmp_path)).refused()
+    assert message == f"{tmp_path} does not hold a ROCm: there is no `bin` at its top"
+    (tmp_path / "bin").mkdir()
+    message = rocmenv("install", "-q", "6.3.0", "--from", str(tmp_path)).refused()
     assert "cannot be copied into itself" in message
     assert nothing_made(root)
+
+
+def test_folders_that_lie_in_one_another_without_end_are_refused(
+    rocmenv: Runner, root: Root, tmp_path: Path
+) -> None:
+    source = fake_prefix(tmp_path / "x", "6.3.0")
+    here = os.getcwd()
+    os.chdir(source)
+    for _ in range(1500):
+        os.mkdir("a")
+        os.chdir("a")
+    os.chdir(here)
+    result = rocmenv("install", "-q", "6.3.0", "--from", "x")
+    if result.status:  # Python 3.12 and later walk without end
+        assert "too deep" in result.refused()
+        assert nothing_made(root)
+    trash.delete(source)  # pytest would not get rid of it
+    if result.status == 0:
+        trash.delete(root.version(Version.parse("6.3.0")))
 
 
 def test_a_folder_that_cannot_be_read_whole_is_refused(
