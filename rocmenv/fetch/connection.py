@@ -376,8 +376,11 @@ def _not_encrypted(where: str, error: ssl.SSLError) -> TransferError:
 
 
 def shown(url: str) -> str:
-    """`url` for a message: without name and password, without control characters."""
-    return visible(without_account(url), 300).strip("`")
+    """`url` for a message: no account, no control characters, and `...` for a query.
+
+    A query may be the token that opens a private download.
+    """
+    return visible(re.sub(r"\?.+", "?...", without_account(url), flags=re.DOTALL), 300).strip("`")
 
 
 def without_account(url: str) -> str:

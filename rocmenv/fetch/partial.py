@@ -17,7 +17,6 @@ from rocmenv.fetch.connection import (
     RetryableError,
     length,
     shown,
-    without_account,
 )
 from rocmenv.fetch.digest import Digest, sha256_of
 from rocmenv.fetch.kind import HEAD, expected, kind
@@ -39,14 +38,15 @@ class Partial:
     """The files that belong to one unfinished artifact."""
 
     def __init__(self, cache: Path, artifact: Artifact) -> None:
-        of_url = hashlib.sha256(artifact.url.encode("utf-8", "surrogateescape")).hexdigest()
+        # Never the address itself, which may hold a password or a token.
+        self.of_url = hashlib.sha256(artifact.url.encode("utf-8", "surrogateescape")).hexdigest()
         self.cache = cache
-        key = artifact.sha256 or of_url
+        key = artifact.sha256 or self.of_url
         folder = cache / "partial"
         self.data = folder / f"{key}.part"
         self._facts = folder / f"{key}.json"
         self._lock = folder / f"{key}.lock"
-        self._note = cache / "url" / of_url
+        self._note = cache / "url" / self.of_url
 
     @contextlib.contextmanager
     def locked(self, cancel: threading.Event) -> Iterator[None]:
@@ -68,7 +68,7 @@ class Partial:
                 os.close(lock)
 
     def facts(self) -> dict[str, str]:
-        """What is known of the server's copy: `url`, `etag`, `modified`."""
+        """What is known of the server's copy: `url` (its SHA-256), `etag`, `modified`."""
         return _read_json(self._facts)
 
     def note_facts(self, facts: dict[str, str]) -> None:
@@ -204,7 +204,7 @@ class Fetch:
             size = data.stat().st_size
         except OSError:
             size = 0
-        here = facts.get("url") == without_account(self._artifact.url)
+        here = facts.get("url") == self._partial.of_url
         same = known or (here and _validator(facts) is not None)
         too_long = self._artifact.size is not None and size > self._artifact.size
         if not size or not same or too_long:
@@ -251,7 +251,7 @@ class Fetch:
 
     def _note_facts(self, reply: Reply) -> None:
         facts = {
-            "url": without_account(self._artifact.url),
+            "url": self._partial.of_url,
             "etag": reply.headers.get("ETag"),
             "modified": reply.headers.get("Last-Modified"),
         }

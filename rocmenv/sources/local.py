@@ -42,8 +42,10 @@ class LocalPlan:
 
     @property
     def origin(self) -> str:
-        """Where it is, without name and password."""
-        return without_account(self.source) if self.is_remote else self.source
+        """Where it is; of an address without name, password and what follows a `?`."""
+        if not self.is_remote:
+            return self.source
+        return re.split(r"[?#]", without_account(self.source))[0]
 
     @property
     def is_remote(self) -> bool:

@@ -666,6 +666,7 @@ def test_no_account_is_kept_or_shown(
         ("install", "6.3.0", "--mirror", good, *fingerprint, "--dry-run"),
         ("install", "6.3.0", "--mirror", good, *fingerprint, "--dry-run", "--json"),
         ("install", "7.0.0", "--from", f"{bad}/x.tar.gz"),
+        ("install", "7.0.0", "--from", f"{good}/rocm.tar.gz?a=secret"),
         ("install", "7.0.0", "--from", f"{good}/rocm.gpg.key"),
         ("list-remote", "--online", "--mirror", good),
         ("install", "6.3.0", "--mirror", good, *fingerprint),

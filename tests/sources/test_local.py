@@ -58,7 +58,9 @@ def test_an_address_knows_nothing_yet() -> None:
     ],
 )
 def test_the_name_of_an_address_is_that_of_its_file(address: str, name: str) -> None:
-    assert local.plan(V, address, "/").parts[0].name == name
+    plan = local.plan(V, address, "/")
+    assert plan.parts[0].name == name
+    assert "secret" not in plan.origin
 
 
 def test_a_kept_download_is_read_once_for_its_digest(
