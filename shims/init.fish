@@ -3,8 +3,11 @@
 # ROOT/activations. The record of a change has the same form as in the other shells.
 set -g _rocmenv_r @ROOT@
 # A bash with `set -a` may have handed these on.
-set -g _rocmenv_off
-set -eg _rocmenv_last
+if test "$_rocmenv_pid" != "$fish_pid"
+    set -g _rocmenv_off
+    set -eg _rocmenv_last
+end
+set -g _rocmenv_pid $fish_pid
 
 function _rocmenv_run
     @LAUNCHER@ $argv
@@ -279,12 +282,17 @@ function _rocmenv_unescape
     end
 end
 
-# Until it is done, an interrupt leaves a note that fits nothing: the next prompt does it again.
+# Until it is done, an interrupt leaves a note that fits nothing: the next prompt does it again,
+# once.
 function _rocmenv_apply
     set -l first 1
     set -q _rocmenv_last; and set first 0
-    set -g _rocmenv_last -
     set -l key "$_rocmenv_w|$_rocmenv_f"
+    if test "$_rocmenv_last" = -
+        set -g _rocmenv_last "$key"
+    else
+        set -g _rocmenv_last -
+    end
     _rocmenv_change_over $first
     set -l done $status
     test $done -eq 130; or set -g _rocmenv_last "$key"

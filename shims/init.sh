@@ -3,8 +3,8 @@
 # activation is rendered under ROOT/activations.
 _rocmenv_r=@ROOT@
 # `set -a` may have handed these on from the shell that started this one.
-_rocmenv_off=''
-unset _rocmenv_last
+[ "${_rocmenv_pid-}" = "$$" ] || { _rocmenv_off=''; unset _rocmenv_last; }
+_rocmenv_pid=$$
 _rocmenv_nl='
 '
 
@@ -172,9 +172,14 @@ _rocmenv_hook() {
 }
 
 # Until it is done, an interrupt leaves a note that fits nothing: the next prompt does it again.
+# Once only: bash has its prompt after an interrupt wait for that, which may hang, too.
 _rocmenv_apply() {
-  _rocmenv_first=${_rocmenv_last+x} _rocmenv_last=-
+  _rocmenv_first=${_rocmenv_last+x}
   _rocmenv_key="$_rocmenv_w|$_rocmenv_f"
+  case ${_rocmenv_last-} in
+    -) _rocmenv_last=$_rocmenv_key ;;
+    *) _rocmenv_last=- ;;
+  esac
   _rocmenv_change_over && _rocmenv_e=0 || _rocmenv_e=$?
   [ "$_rocmenv_e" -eq 130 ] || _rocmenv_last=$_rocmenv_key
   return "$_rocmenv_e"

@@ -449,6 +449,18 @@ def test_a_change_that_is_interrupted_is_done_at_the_next_prompt(
     child.sendline("true")
     child.sendline("echo got=$ROCM_PATH.")
     child.expect_exact(f"got={root.versions}/6.3.0.")
+    # Where it hangs for good, a second interrupt ends it.
+    child.sendline("cd ../old; echo in=$ROCM_PATH.")
+    child.expect_exact("in=")
+    waits.touch()
+    child.sendline("cd ../range")
+    for _ in "12":
+        time.sleep(1)
+        child.sendintr()
+    time.sleep(0.5)
+    two = "(math 1 + 1)" if shell.is_fish else "$((1 + 1))"
+    child.sendline(f"echo free={two}.")
+    child.expect_exact("free=2.", timeout=10)
     child.close(force=True)
 
 
@@ -526,6 +538,25 @@ def test_at_a_real_prompt(name: str, root: Root, projects: Path) -> None:
     child.sendline("exit")
     child.expect(pexpect.EOF)
     child.close()
+
+
+def test_setting_up_again_leaves_what_the_user_has_done(
+    shell: RealShell, root: Root, projects: Path
+) -> None:
+    script = f"""
+{shell.setup(root)}
+rocmenv use 6.4
+{exported(shell, "HIP_PATH", "/mine")}
+{shell.setup(root)}
+DUMP
+rocmenv deactivate
+{shell.setup(root)}
+DUMP
+"""
+    ran = shell.run(script, clean_environ(root), projects / "old")
+    by_hand, rests = ran.dumps
+    assert by_hand["HIP_PATH"] == "/mine"
+    assert "ROCM_PATH" not in rests
 
 
 def test_setting_up_twice_changes_nothing_more(
