@@ -49,7 +49,7 @@ class Remembered:
 
     def __init__(self, downloads: Downloads) -> None:
         self.downloads = downloads
-        self._seen: dict[str, bytes] = {}
+        self._seen: dict[str, bytes | None] = {}
 
     def read(self, url: str, *, limit: int = 64 << 20) -> bytes:
         """As `Downloads.read`; offline what the last run kept, `NotThereError` for nothing."""
@@ -57,10 +57,11 @@ class Remembered:
             return self.downloads.read(url, limit=limit)
         known = self._content(url)
         if known is not None:
+            self._seen.setdefault(url, None)  # it is there, and has one more user
             return known
         if not self.downloads.offline:
-            self._seen[url] = self.downloads.read(url, limit=limit)
-            return self._seen[url]
+            self._seen[url] = content = self.downloads.read(url, limit=limit)
+            return content
         try:
             return self._path(url).read_bytes()
         except OSError as error:
@@ -78,22 +79,32 @@ class Remembered:
         that names it, and the older one goes last: an end in between leaves two that fit.
         One process at a time, so that what two have read is not mixed.
         """
-        from filelock import FileLock  # noqa: PLC0415 - for those who plan alone
+        from filelock import FileLock, Timeout  # noqa: PLC0415 - for those who plan alone
 
         seen, self._seen = self._seen, {}
         hashed = {m[1]: (m[2], seen.pop(url)) for url in list(seen) if (m := _BY_HASH.match(url))}
         if not (seen or hashed):
             return
-        with contextlib.suppress(OSError, NotImplementedError):
+        with contextlib.ExitStack() as held, contextlib.suppress(OSError):
             self.downloads.cache.mkdir(parents=True, exist_ok=True)
-            with FileLock(self.downloads.cache / "index.lock", timeout=_PATIENCE):
-                self._write(seen, hashed)
+            try:
+                lock = FileLock(self.downloads.cache / "index.lock", timeout=_PATIENCE)
+                held.enter_context(lock)
+            except Timeout:
+                return
+            except (OSError, NotImplementedError):
+                pass  # another user's, or none to be had here: without one, as before
+            self._write(seen, hashed)
 
-    def _write(self, plain: dict[str, bytes], hashed: dict[str, tuple[str, bytes]]) -> None:
+    def _write(
+        self, plain: dict[str, bytes | None], hashed: dict[str, tuple[str, bytes | None]]
+    ) -> None:
         for digest, content in hashed.values():
-            replace_file(self._file(digest), content)
+            if content is not None:
+                replace_file(self._file(digest), content)
         for url, content in plain.items():
-            replace_file(self._path(url), content)
+            if content is not None:
+                replace_file(self._path(url), content)
         for folder, (digest, _) in hashed.items():
             self._drop_older(folder, digest)
 

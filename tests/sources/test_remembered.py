@@ -162,6 +162,32 @@ def test_an_index_that_another_folder_has_too_stays(tmp_path: Path) -> None:
     assert [offline.read(url) for url in (newer, non_free)] == [one, empty]
 
 
+def test_a_folder_that_finds_its_index_in_the_cache_counts(tmp_path: Path) -> None:
+    """One has it, then the other, then the first gets a newer one."""
+    empty, one = b"empty", b"one package"
+    contrib, non_free, newer = (
+        by_hash("contrib", empty),
+        by_hash("non-free", empty),
+        by_hash("contrib", one),
+    )
+    Web.pages = {contrib: empty, non_free: empty, newer: one}
+    for url in (contrib, non_free, newer):
+        remembered = Remembered(Web(tmp_path))
+        remembered.read(url)
+        remembered.keep()
+    assert Remembered(Web(tmp_path, offline=True)).read(non_free) == empty
+
+
+def test_without_a_lock_it_is_kept_all_the_same(tmp_path: Path) -> None:
+    """The file of another user's run, or a file system that has no locks."""
+    (tmp_path / "index.lock").mkdir()
+    Web.pages = {"http://h/key": b"key"}
+    remembered = Remembered(Web(tmp_path))
+    remembered.read("http://h/key")
+    remembered.keep()
+    assert Remembered(Web(tmp_path, offline=True)).read("http://h/key") == b"key"
+
+
 def test_what_two_runs_keep_is_not_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second comes while the first has one step left."""
     release = "http://h/InRelease"
