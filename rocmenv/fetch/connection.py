@@ -30,7 +30,9 @@ _POLL = 0.2
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _ABSENT = frozenset({403, 404, 410})
 # The second form has a `/` in the password, which no address may have, and people type.
-_ACCOUNT = re.compile(r"^\s*([\w+.-]+://)(?:[^/?#\s]*|[^/:@?#\s]*:(?!\d*(?:/|$))[^@?#\s]*)@")
+_ACCOUNT = re.compile(
+    r"^\s*([\w+.-]+://)(?:[^/?#\s]*|[^/:@?#\s\[][^/:@?#\s]*:(?!\d*(?:/|$))[^@?#\s]*)@"
+)
 _MIRROR_HINT = "check the connection and the proxy variables, or use `--mirror URL`"
 
 

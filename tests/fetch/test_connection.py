@@ -18,6 +18,8 @@ from rocmenv.fetch.connection import without_account
         ("http://h:8080/a@b", "http://h:8080/a@b"),
         ("http://h/@scope/x", "http://h/@scope/x"),
         ("http://h:80", "http://h:80"),
+        ("https://[fd00::5]:8443/a@b", "https://[fd00::5]:8443/a@b"),
+        ("http://joe:secret@[::1]/a", "http://[::1]/a"),
         ("/a/joe@h", "/a/joe@h"),
     ],
 )
