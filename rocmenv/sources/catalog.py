@@ -56,7 +56,10 @@ class Channel:
         scheme, mark, rest = mirror.partition("://")
         if not mark or scheme.lower() not in _SCHEMES or not rest.strip("/"):
             msg = f"{visible(without_account(mirror), 200)} is not the address of a mirror"
-            hint = "write it like `https://mirror.example.org/rocm` or `file:///mnt/rocm`"
+            hint = (
+                "write it like `https://mirror.example.org/rocm` or `file:///mnt/rocm`; "
+                "`rocmenv config list` shows where it is set"
+            )
             raise ResolveError(msg, hint=hint)
         return mirror.rstrip("/")
 

@@ -238,7 +238,7 @@ def test_a_file_that_is_not_toml_is_named_and_left(rocmenv: Runner, root: Root, 
 
 def test_a_text_where_a_table_should_be_is_named(rocmenv: Runner, root: Root) -> None:
     root.config.write_text('legacy = "http://m"\n')
-    for words in (("set", "legacy.mirror", "x"), ("unset", "legacy.mirror")):
+    for words in (("set", "legacy.mirror", "https://x"), ("unset", "legacy.mirror")):
         assert "`legacy` in" in rocmenv("config", *words).refused()
     assert root.config.read_text() == 'legacy = "http://m"\n'
 

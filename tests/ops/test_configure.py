@@ -15,6 +15,13 @@ from tests.builders import clean_environ, root_with
 from tests.cli.runner import COMMAND, REPOSITORY, Runner
 
 
+def test_a_mirror_that_is_no_address_is_not_set(rocmenv: Runner, root: Root) -> None:
+    message = rocmenv("config", "set", "legacy.mirror", "ftp://x").refused()
+    assert message == "`ftp://x` is not the address of a mirror"
+    assert not root.config.exists()
+    rocmenv("config", "set", "legacy.mirror", "https://mirror.example.org/rocm").fine()
+
+
 def test_what_is_no_text_is_refused_and_leaves_nothing(rocmenv: Runner, root: Root) -> None:
     before = sorted(os.listdir(root.path))
     message = rocmenv("config", "set", "legacy.keyring", os.fsdecode(b"/k/\xff")).refused()
