@@ -24,8 +24,8 @@ def main() -> int:
 
 
 def _run() -> int:
-    from rocmenv.cli.boundary import guarded  # noqa: PLC0415 - see above
-    from rocmenv.process import Process  # noqa: PLC0415 - see above
+    from rocmenv.cli.boundary import guarded  # noqa: PLC0415 - inside the guard against interrupts
+    from rocmenv.process import Process  # noqa: PLC0415 - inside the guard against interrupts
 
     process = Process.current()
     status = guarded(lambda: dispatch(process), process)
@@ -38,7 +38,7 @@ def _run() -> int:
 
 def dispatch(process: Process) -> int:
     """Answer a plain call at once, any other through the parser."""
-    from rocmenv.launch import quick  # noqa: PLC0415 - see above
+    from rocmenv.launch import quick  # noqa: PLC0415 - inside the guard against interrupts
 
     args = list(process.args)
     plus = args.pop(0)[1:] if args and args[0].startswith("+") and len(args[0]) > 1 else None

@@ -412,6 +412,20 @@ INTERACTIVE = {
 }
 
 
+def at_a_prompt(shell: RealShell, environ: dict[str, str], folder: Path) -> pexpect.spawn[str]:
+    """The shell on a terminal of its own."""
+    child = pexpect.spawn(
+        shell.program,
+        INTERACTIVE[shell.name],
+        env={**environ, "TERM": "dumb", "PS1": "> "},
+        cwd=str(folder),
+        encoding="utf-8",
+        timeout=20,
+    )
+    child.delaybeforesend = None
+    return child
+
+
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
 def test_a_change_that_is_interrupted_is_done_at_the_next_prompt(
     name: str, root: Root, projects: Path, tmp_path: Path
@@ -424,16 +438,7 @@ def test_a_change_that_is_interrupted_is_done_at_the_next_prompt(
     launcher.chmod(0o755)
     start = replace(process(root.path), launcher=(str(launcher),))
     (tmp_path / "init").write_text(setup_text(start, root, name))
-    environ = {**clean_environ(root), "TERM": "dumb", "PS1": "> "}
-    child = pexpect.spawn(
-        shell.program,
-        INTERACTIVE[name],
-        env=environ,
-        cwd=str(projects),
-        encoding="utf-8",
-        timeout=20,
-    )
-    child.delaybeforesend = None
+    child = at_a_prompt(shell, clean_environ(root), projects)
     child.sendline(f"{'source' if shell.is_fish else '.'} '{tmp_path}/init'")
     child.sendline("cd old; echo in=$ROCM_PATH.")
     child.expect_exact("in=")
@@ -496,16 +501,8 @@ def test_what_set_a_hands_on_does_not_count(name: str, root: Root, projects: Pat
 @pytest.mark.parametrize("name", list(INTERACTIVE))
 def test_at_a_real_prompt(name: str, root: Root, projects: Path) -> None:
     shell = find(name)
-    environ = {**clean_environ(root), "TERM": "dumb", "PS1": "> ", "HOME": str(projects.parent)}
-    child = pexpect.spawn(
-        shell.program,
-        INTERACTIVE[name],
-        env=environ,
-        cwd=str(projects),
-        encoding="utf-8",
-        timeout=20,
-    )
-    child.delaybeforesend = None
+    environ = {**clean_environ(root), "HOME": str(projects.parent)}
+    child = at_a_prompt(shell, environ, projects)
     show = 'echo "got=$ROCM_PATH=$status."' if shell.is_fish else "echo got=$ROCM_PATH=$?."
     child.sendline(shell.setup(root))
     child.sendline("cd old")

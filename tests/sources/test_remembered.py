@@ -145,37 +145,34 @@ def by_hash(folder: str, content: bytes) -> str:
     return f"http://h/{folder}/by-hash/SHA256/{hashlib.sha256(content).hexdigest()}"
 
 
+EMPTY, ONE = b"empty", b"one package"
+CONTRIB, NON_FREE, NEWER = (
+    by_hash("contrib", EMPTY),
+    by_hash("non-free", EMPTY),
+    by_hash("contrib", ONE),
+)
+PAGES = {CONTRIB: EMPTY, NON_FREE: EMPTY, NEWER: ONE}
+
+
 def test_an_index_that_another_folder_has_too_stays(tmp_path: Path) -> None:
-    empty, one = b"empty", b"one package"
-    contrib, non_free, newer = (
-        by_hash("contrib", empty),
-        by_hash("non-free", empty),
-        by_hash("contrib", one),
-    )
-    Web.pages = {contrib: empty, non_free: empty, newer: one}
-    for urls in ((contrib, non_free), (newer, non_free)):
+    Web.pages = PAGES
+    for urls in ((CONTRIB, NON_FREE), (NEWER, NON_FREE)):
         remembered = Remembered(Web(tmp_path))
         for url in urls:
             remembered.read(url)
         remembered.keep()
     offline = Remembered(Web(tmp_path, offline=True))
-    assert [offline.read(url) for url in (newer, non_free)] == [one, empty]
+    assert [offline.read(url) for url in (NEWER, NON_FREE)] == [ONE, EMPTY]
 
 
 def test_a_folder_that_finds_its_index_in_the_cache_counts(tmp_path: Path) -> None:
     """One has it, then the other, then the first gets a newer one."""
-    empty, one = b"empty", b"one package"
-    contrib, non_free, newer = (
-        by_hash("contrib", empty),
-        by_hash("non-free", empty),
-        by_hash("contrib", one),
-    )
-    Web.pages = {contrib: empty, non_free: empty, newer: one}
-    for url in (contrib, non_free, newer):
+    Web.pages = PAGES
+    for url in (CONTRIB, NON_FREE, NEWER):
         remembered = Remembered(Web(tmp_path))
         remembered.read(url)
         remembered.keep()
-    assert Remembered(Web(tmp_path, offline=True)).read(non_free) == empty
+    assert Remembered(Web(tmp_path, offline=True)).read(NON_FREE) == EMPTY
 
 
 def test_without_a_lock_it_is_kept_all_the_same(tmp_path: Path) -> None:

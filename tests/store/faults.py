@@ -138,7 +138,7 @@ def stand_in() -> None:
 
 def strike_after_renames() -> None:
     """Let the hook hear of every rename that has been done."""
-    os.rename = strike_after("rename", os.rename)  # type: ignore[assignment]
+    os.rename = strike_after("rename", os.rename)  # type: ignore[assignment]  # a stand-in of the same call
     exchange = strike_after("exchange", transaction._exchange)  # noqa: SLF001 - as above
     setattr(transaction, "_exchange", exchange)  # noqa: B010 - mypy minds the plain form
 
