@@ -27,15 +27,16 @@ class Setting:
     choices: tuple[str, ...] = ()
 
 
+CHANNELS = ("auto", "legacy", "tarball", "native", "distro")
 PROFILE_NAMES = ("runtime", "hip", "sdk", "full")
 SETTINGS = (
     Setting(
         "channel",
-        "where `install` looks: `legacy` or `distro`",
+        "where `install` looks: `auto` is the release's own place",
         str,
         None,
-        "legacy",
-        ("legacy", "distro"),
+        "auto",
+        CHANNELS,
     ),
     Setting("profile", "which packages an install has", str, None, "hip", PROFILE_NAMES),
     Setting("jobs", "packages fetched and unpacked at once", int, "ROCMENV_JOBS"),
@@ -48,9 +49,14 @@ SETTINGS = (
     ),
     Setting("offline", "open no connection", bool, "ROCMENV_OFFLINE", default=False),
     Setting("search", "folders in which AMD's packages install", list, None, ["/opt"]),
-    Setting("legacy.mirror", "base address of AMD's repositories", str, "ROCMENV_MIRROR"),
+    Setting("legacy.mirror", "base address of AMD's repositories up to 7.2", str, "ROCMENV_MIRROR"),
     Setting("legacy.keyring", "file with the keys that sign them", str, "ROCMENV_KEYRING"),
     Setting("legacy.fingerprint", "the key that signs them", str, "ROCMENV_FINGERPRINT"),
+    Setting(
+        "therock.mirror", "base address of releases from 7.9 on", str, "ROCMENV_THEROCK_MIRROR"
+    ),
+    Setting("therock.keyring", "file with the keys that sign their packages", str),
+    Setting("therock.fingerprint", "the key that signs their packages", str),
 )
 _NUMBER = re.compile(r"0*[1-9][0-9]{0,8}", re.ASCII)
 _BY_KEY = {setting.key: setting for setting in SETTINGS}

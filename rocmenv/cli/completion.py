@@ -68,11 +68,11 @@ def complete_link(_ctx: click.Context, _process: Process, root: Root) -> list[st
 
 
 @_offering
-def complete_release(_ctx: click.Context, _process: Process, _root: Root) -> list[str]:
+def complete_release(_ctx: click.Context, _process: Process, root: Root) -> list[str]:
     """The known releases, newest first."""
-    from rocmenv.ops.listing import known  # noqa: PLC0415 - most commands need no catalogue
+    from rocmenv.sources.catalog_file import load  # noqa: PLC0415 - most commands need none
 
-    return [str(release.version) for release in reversed(known(unlisted=False))]
+    return [str(release.version) for release in reversed(load(root.catalog).offered())]
 
 
 @_offering

@@ -1,4 +1,4 @@
-"""The list of known releases, for `install --list` and `list-remote`."""
+"""The list of releases: `rocmenv install --list`."""
 
 from __future__ import annotations
 
@@ -9,57 +9,59 @@ from rocmenv.model.version import LATEST, Spec
 from rocmenv.ops import listing as releases
 from rocmenv.ops.install import downloads_for
 from rocmenv.settings import Settings
+from rocmenv.sources.catalog_file import load
 from rocmenv.store import registry
 
 if TYPE_CHECKING:
     from rocmenv.cli.program import Context
+    from rocmenv.ops.listing import Wanted
 
 
 def list_releases(
     ctx: Context,
     pattern: str | None,
+    wanted: Wanted,
     *,
     online: bool,
-    everything: bool,
     mirror: str | None,
     as_json: bool,
 ) -> None:
     """Print them, oldest first, with date and a mark for what is installed."""
-    rows = _rows(ctx, online=online, everything=everything, mirror=mirror)
+    rows = _rows(ctx, wanted, online=online, mirror=mirror)
     if pattern is not None:
         spec = Spec.parse(pattern)
-        newest = max((r.version for r in rows), default=None)
+        newest = max((r.version for r in rows if r.version.is_final), default=None)
         is_latest = spec.name == LATEST
         rows = [r for r in rows if (r.version == newest if is_latest else spec.fits(r.version))]
     here = set(registry.versions(ctx.root))
     if as_json:
-        say_json(
-            {
-                "releases": [
-                    {
-                        "version": str(r.version),
-                        "date": r.date,
-                        "status": r.status,
-                        "installed": r.version in here,
-                    }
-                    for r in rows
-                ]
-            }
-        )
+        say_json({"releases": [{**_json(r), "installed": r.version in here} for r in rows]})
         return
+    width = max((len(str(r.version)) for r in rows), default=0)
     for row in rows:
         mark = "*" if row.version in here else " "
         status = "" if row.status == "released" else f" ({row.status})"
-        say(f"{mark} {row.version!s:<9} {row.date}{status}".rstrip())
+        date = row.date or "-"
+        say(f"{mark} {row.version!s:<{width}}  {date:<10}  {' '.join(row.channels)}{status}")
     if not rows:
         tell("rocmenv: no known release fits; `rocmenv install --list` shows them all")
 
 
-def _rows(
-    ctx: Context, *, online: bool, everything: bool, mirror: str | None
-) -> list[releases.Row]:
+def _json(row: releases.Row) -> dict[str, object]:
+    return {
+        "version": str(row.version),
+        "date": row.date,
+        "status": row.status,
+        "channels": list(row.channels),
+        "groups": list(row.groups),
+    }
+
+
+def _rows(ctx: Context, wanted: Wanted, *, online: bool, mirror: str | None) -> list[releases.Row]:
+    data = load(ctx.root.catalog)
     if not online:
-        return releases.known(unlisted=everything)
+        return releases.known(data, wanted)
     settings = Settings(ctx.process, ctx.root)
     downloads = downloads_for(ctx.root, offline=bool(settings["offline"]))
-    return releases.online(downloads, mirror or settings["legacy.mirror"], unlisted=everything)
+    mirrors = (mirror or settings["legacy.mirror"], mirror or settings["therock.mirror"])
+    return releases.online(data, downloads, mirrors, wanted, lambda text: tell(f"note: {text}"))

@@ -128,6 +128,20 @@ class Downloads:
             raise TransferError(message, hint="run the command once without `--offline`")
         return self._connections.retried(lambda: self._read(url, limit))
 
+    def size(self, url: str) -> int | None:
+        """The size of the file at `url` in bytes, None when the server does not tell it.
+
+        Raises `NotThereError` and `TransferError`; None also when this run is offline.
+        """
+        if self.offline and not _is_local(url):
+            return None
+
+        def ask() -> int | None:
+            with contextlib.closing(self._connections.open(url, {})) as reply:
+                return length(reply)
+
+        return self._connections.retried(ask)
+
     def _read(self, url: str, limit: int) -> bytes:
         pieces: list[bytes] = []
         total = 0

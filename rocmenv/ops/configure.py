@@ -8,7 +8,7 @@ from rocmenv.errors import ConfigError, visible
 from rocmenv.model.version import Spec
 from rocmenv.ops.rehash import rehash
 from rocmenv.settings import ALIASES, bad_config, config_text, known_setting, parse_value
-from rocmenv.sources import catalog
+from rocmenv.sources.catalog import checked_mirror
 from rocmenv.store.lock import WRITERS, locked
 from rocmenv.store.pins import replace_file
 
@@ -28,8 +28,8 @@ def set_value(process: Process, root: Root, key: str, text: str) -> None:
             raise ConfigError(msg, hint="`rocmenv config set aliases.work 6.3`: a name, a version")
     else:
         value = parse_value(known_setting(key), text, "the command line")
-        if key == "legacy.mirror":
-            catalog.load().channels["legacy"].at(text)
+        if key.endswith(".mirror"):
+            checked_mirror(text)
     _change(process, root, key, value)
 
 

@@ -65,6 +65,8 @@ def install(
     version = plan.version
     for stopped in tidy(process, root):
         report.note(f"cleared away what an interrupted change of {stopped} had left")
+    for note in plan.notes:
+        report.note(note)
     check_space(root, plan)
     with transaction.staging(root, version) as stage:
         if root.receipt(version).is_file() and not how.reinstall:
@@ -176,7 +178,7 @@ def already(process: Process, root: Root, wish: Wish) -> Installed | None:
 
     What an interrupted change left undone is finished first: the shims may not fit yet.
     """
-    version = target(wish)
+    version = target(root, wish)
     if version is None or not root.receipt(version).is_file():
         return None
     if root.journal.is_dir() and any(root.journal.iterdir()):

@@ -1,45 +1,181 @@
-"""Which releases can be installed: the known ones, or those in a channel's own index."""
+"""Which releases can be installed: the known ones, or those in the channels' own indexes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from rocmenv.sources import catalog
-from rocmenv.sources.index_page import release_folders
+from rocmenv.errors import RepositoryError, TransferError
+from rocmenv.fetch.connection import shown
+from rocmenv.sources.catalog import line_of
+from rocmenv.sources.index_page import read_page, release_folders
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.version import Version
+    from rocmenv.sources.catalog import Catalog
+    from rocmenv.sources.tarball import Archive
+
+_DAY = 86400
+_STALE = 21
+"""Days after which the newest nightly is old: they are made every day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One release of a list; `date` is ISO 8601 or empty."""
+    """One release of a list; `date` is ISO 8601 or empty.
+
+    `groups` are the GPU groups of its archives, where an index told them.
+    """
 
     version: Version
     date: str
     status: str
+    channels: tuple[str, ...]
+    groups: tuple[str, ...] = ()
 
 
-def known(*, unlisted: bool) -> list[Row]:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which releases to list: of which channel, and whether previews and unlisted ones too."""
+
+    channel: str = "auto"
+    pre: bool = False
+    unlisted: bool = False
+
+    def has(self, *channels: str) -> bool:
+        """Whether one of `channels` is asked for."""
+        return self.channel == "auto" or self.channel in channels
+
+
+def known(data: Catalog, wanted: Wanted) -> list[Row]:
     """The releases of the catalogue, oldest first. Needs no network."""
-    return [Row(r.version, r.date, r.status) for r in catalog.load().legacy(unlisted=unlisted)]
+    return [
+        Row(r.version, r.date, r.status, r.channels)
+        for r in data.offered(pre=wanted.pre, unlisted=wanted.unlisted)
+        if wanted.has(*r.channels)
+    ]
 
 
-def online(downloads: Downloads, mirror: str | None, *, unlisted: bool) -> list[Row]:
-    """The releases in the legacy channel's folder listing, oldest first.
+def online(
+    data: Catalog,
+    downloads: Downloads,
+    mirrors: tuple[str | None, str | None],
+    wanted: Wanted,
+    tell: Callable[[str], None],
+) -> list[Row]:
+    """The releases in the channels' own indexes, oldest first.
 
-    A folder that the catalogue does not know is `new`; one that it knows as unlisted is
-    shown with `unlisted` only.
+    `mirrors` stand in for the servers of older and newer releases. `tell` gets what is odd
+    about a source: gone, moved, stale. Raises what the only or every source raises.
     """
-    data = catalog.load()
+    found: dict[Version, Row] = {}
+    failures: list[RepositoryError | TransferError] = []
+    count = 0
+    for read in _sources(data, downloads, mirrors, wanted, tell):
+        count += 1
+        try:
+            for row in read():
+                have = found.get(row.version)
+                found[row.version] = row if have is None else _both(have, row)
+        except (TransferError, RepositoryError) as error:
+            failures.append(error)
+    if failures and len(failures) == count:
+        raise failures[0]
+    for failure in failures:
+        tell(failure.message)
+    return [found[version] for version in sorted(found)]
+
+
+def _sources(
+    data: Catalog,
+    downloads: Downloads,
+    mirrors: tuple[str | None, str | None],
+    wanted: Wanted,
+    tell: Callable[[str], None],
+) -> Iterable[Callable[[], list[Row]]]:
+    if wanted.has("legacy", "rpm"):
+        yield lambda: _folders(data, downloads, mirrors[0], wanted)
+    if not wanted.has("tarball", "native", "wheels"):
+        return
+    lines = ("stable", "rc", "nightly") if wanted.pre else ("stable",)
+    seen: set[str] = set()
+    for place in data.places:
+        for index in place.tarball_indexes(mirrors[1]) if place.line in lines else ():
+            if index not in seen:
+                seen.add(index)
+                yield partial(_archives, data, downloads, index, wanted, tell)
+
+
+def _folders(data: Catalog, downloads: Downloads, mirror: str | None, wanted: Wanted) -> list[Row]:
     channel = data.channels["legacy"]
     url = channel.index.format(mirror=channel.at(mirror))
     rows = []
     for version in release_folders(downloads.read(url, limit=4 << 20), url):
         release = data.release(version)
-        status = release.status if release else "new"
-        if unlisted or status != "unlisted":
-            rows.append(Row(version, release.date if release else "", status))
+        row = (
+            Row(version, release.date, release.status, release.channels)
+            if release
+            else Row(version, "", "new", ("legacy",))
+        )
+        if wanted.unlisted or row.status != "unlisted":
+            rows.append(row)
     return rows
+
+
+def _archives(
+    data: Catalog,
+    downloads: Downloads,
+    index: str,
+    wanted: Wanted,
+    tell: Callable[[str], None],
+) -> list[Row]:
+    from rocmenv.sources import tarball  # noqa: PLC0415 - only for an online list
+
+    page = read_page(downloads, index)
+    for note in page.notes:
+        tell(note)
+    rows: dict[Version, Row] = {}
+    found = [a for a in tarball.archives(page.files, index) if a.system == "linux"]
+    if not found:
+        msg = f"the listing {shown(index)} has no archives for Linux"
+        raise RepositoryError(
+            msg, hint="it may have moved; `rocmenv install --list` needs no server"
+        )
+    _tell_stale([a for a in found if line_of(a.version) == "nightly"], index, tell)
+    for archive in found:
+        version = archive.version
+        known_as = next((r for r in data.releases if r.text == archive.text), None)
+        release = known_as or data.release(version)
+        is_pre = not version.is_final or (release is not None and release.status == "preview")
+        if release is None:
+            status = "new" if version.is_final else line_of(version)
+            row = Row(version, _date(archive.time), status, ("tarball",))
+        else:
+            row = Row(release.version, release.date, release.status, release.channels)
+        if wanted.pre or not is_pre:
+            have = rows.get(row.version, row)
+            rows[row.version] = replace(have, groups=tuple(sorted({*have.groups, archive.group})))
+    return list(rows.values())
+
+
+def _tell_stale(found: Iterable[Archive], index: str, tell: Callable[[str], None]) -> None:
+    newest = max((a.time for a in found if a.time is not None), default=None)
+    if newest is not None and (days := int((time.time() - newest) / _DAY)) > _STALE:
+        tell(f"the newest archive at {shown(index)} is {days} days old: the place may have moved")
+
+
+def _both(one: Row, other: Row) -> Row:
+    return replace(
+        one,
+        channels=tuple(dict.fromkeys((*one.channels, *other.channels))),
+        groups=tuple(sorted({*one.groups, *other.groups})),
+    )
+
+
+def _date(seconds: float | None) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds)) if seconds else ""

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import UsageError
 from rocmenv.model.version import Spec, Version
 from rocmenv.sources import catalog, local
 from rocmenv.sources.base import Request
+from rocmenv.sources.catalog_file import load
 
 if TYPE_CHECKING:
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.ops.report import Reporter
     from rocmenv.process import Process
+    from rocmenv.settings import Settings
     from rocmenv.sources.base import Plan
+    from rocmenv.sources.catalog import Catalog
+    from rocmenv.store.paths import Root
+
+AUTO = "auto"
+"""The channel that stands for the release's own one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +38,7 @@ class Wish:
     request: Request = field(default_factory=Request)
 
 
-def target(wish: Wish) -> Version | None:
+def target(root: Root, wish: Wish) -> Version | None:
     """The version that a wish will be installed as, None when its source decides.
 
     `UsageError` for a name that stands for another release than the request.
@@ -42,10 +49,12 @@ def target(wish: Wish) -> Version | None:
             msg = f"`--from` needs the version in full, not `{wish.spec}`"
             raise UsageError(msg, hint="`rocmenv install 6.3.0 --from FILE`")
         release: Version | None = Version.parse_release(str(spec))
+    elif wish.channel == "distro":
+        release = spec.exact
     else:
-        release = catalog.pick(catalog.load(), spec) if wish.channel == "legacy" else spec.exact
+        release = _pick(load(root.catalog), spec, wish.channel)
     if not wish.name:
-        return release if wish.source or wish.channel == "legacy" else None
+        return None if wish.channel == "distro" and not wish.source else release
     name = Version.parse(wish.name)
     if release is not None and release.release != name.release:
         msg = f"`--as {wish.name}` names another release than {release}"
@@ -54,9 +63,16 @@ def target(wish: Wish) -> Version | None:
     return name
 
 
-def make_plan(process: Process, wish: Wish, downloads: Downloads, report: Reporter) -> Plan:
+def make_plan(
+    process: Process,
+    root: Root,
+    settings: Settings,
+    wish: Wish,
+    downloads: Downloads,
+    report: Reporter,
+) -> Plan:
     """The plan for a wish. Reads indexes; changes nothing."""
-    version = target(wish)
+    version = target(root, wish)
     if wish.source:
         if version is None:  # `target` answers for every source
             raise AssertionError
@@ -66,9 +82,41 @@ def make_plan(process: Process, wish: Wish, downloads: Downloads, report: Report
 
         report.step("reading the machine's package sources")
         return distro.plan(Spec.parse(wish.spec), version, wish.request, downloads)
+    data = load(root.catalog)
+    release = _pick(data, Spec.parse(wish.spec), wish.channel)
+    channel = channel_of(data, release, wish.channel)
+    request = completed(wish.request, settings, channel)
+    report.step(f"reading the index of {release}")
+    if channel == "tarball":
+        from rocmenv.sources import tarball  # noqa: PLC0415 - as above
+
+        return tarball.plan(data, release, version or release, request, downloads)
+    if channel == "native":
+        from rocmenv.sources import native  # noqa: PLC0415 - as above
+
+        return native.plan(data, release, version or release, request, downloads)
     from rocmenv.sources import legacy  # noqa: PLC0415 - as above
 
-    data = catalog.load()
-    release = catalog.pick(data, Spec.parse(wish.spec))
-    report.step(f"reading the index of {release}")
-    return legacy.plan(data, release, version or release, wish.request, downloads)
+    return legacy.plan(data, release, version or release, request, downloads)
+
+
+def completed(request: Request, settings: Settings, channel: str) -> Request:
+    """`request` with the settings of the channel's servers for what it leaves open."""
+    group = "legacy" if channel in ("legacy", "rpm") else "therock"
+    return replace(
+        request,
+        mirror=request.mirror or settings[f"{group}.mirror"],
+        keyring=request.keyring or settings[f"{group}.keyring"],
+        fingerprint=request.fingerprint or settings[f"{group}.fingerprint"],
+    )
+
+
+def channel_of(data: Catalog, release: Version, wished: str) -> str:
+    """The channel to take `release` from: the wished one, or for `auto` the release's own."""
+    if wished != AUTO:
+        return wished
+    return "legacy" if catalog.is_legacy(data, release) else "tarball"
+
+
+def _pick(data: Catalog, spec: Spec, channel: str) -> Version:
+    return catalog.pick(data, spec, "" if channel == AUTO else channel)

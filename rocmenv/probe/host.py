@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 
 from rocmenv.errors import HostError
+
+_FIELD = re.compile(r"""^(ID|VERSION_ID)=["']?([A-Za-z0-9._-]+)["']?\s*$""", re.MULTILINE)
 
 
 def glibc() -> tuple[int, ...] | None:
@@ -18,6 +21,20 @@ def glibc() -> tuple[int, ...] | None:
     if name != "glibc":
         return None
     return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def system_profile(path: str = "/etc/os-release") -> str | None:
+    """The host's system as AMD's package places name it: `ubuntu2404`, `debian12`.
+
+    None where the system does not say what it is.
+    """
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            fields = dict(_FIELD.findall(file.read()))
+    except OSError:
+        return None
+    name, number = fields.get("ID", ""), fields.get("VERSION_ID", "")
+    return f"{name}{number.replace('.', '')}" if name and number else None
 
 
 def debian_architecture() -> str:

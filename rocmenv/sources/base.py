@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from rocmenv.fetch.transfer import Downloads
@@ -20,7 +20,9 @@ class Request:
 
     `profile` names a set of root packages, `extra` adds single ones; `suite` overrides the
     choice by the host's libc. `mirror`, `keyring` and `fingerprint` stand in for the
-    channel's own, None for these.
+    channel's own, None for these. `targets` are the GPUs that it has to run on, by bare
+    name (`gfx1100`), none for unknown ones; `families` are the targets of each family name
+    in the numbering of the release.
     """
 
     profile: str = "hip"
@@ -29,6 +31,15 @@ class Request:
     mirror: str | None = None
     keyring: str | None = None
     fingerprint: str | None = None
+    targets: tuple[str, ...] = ()
+    families: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Reader(Protocol):
+    """Reads small files: what an index is loaded with."""
+
+    def read(self, url: str, *, limit: int) -> bytes:
+        """The bytes at `url`, as `Downloads.read`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,22 @@ Source: the repositories' layout and package names as AMD's installers use them
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import HostError, RepositoryError, ResolveError, SignatureError
+from rocmenv.errors import HostError, RepositoryError, ResolveError
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.probe.host import debian_architecture, glibc
+from rocmenv.sources.amd import (
+    ARCHITECTURE,
+    LIBC,
+    BelowPrefix,
+    is_left_out,
+    on_host,
+    read_keyring,
+)
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
@@ -28,9 +35,7 @@ if TYPE_CHECKING:
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.version import Version
     from rocmenv.sources.apt.closure import Need
-    from rocmenv.sources.apt.dpkg import Host
     from rocmenv.sources.apt.index import Index, Package
-    from rocmenv.sources.apt.relation import Relation
     from rocmenv.sources.base import Request, Work
     from rocmenv.sources.catalog import Catalog, Channel
 
@@ -71,9 +76,6 @@ PROFILES: dict[str, tuple[str, ...]] = {
     ),
 }
 _INCLUDES = {"sdk": ("hip",), "full": ("hip", "sdk")}
-# Documentation, and what tells the system's loader of AMD's own place.
-_LEFT_OUT = ("usr/share/", "etc/ld.so.conf.d/")
-_LIBC = ("libc6", "libstdc++6", "libgcc-s1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +89,11 @@ class _Legacy:
     def own_prefix(self) -> tuple[str, ...]:
         return (self.prefix,)
 
-    def mapping(self, _package: Package) -> _Mapping:
-        return _Mapping(self.prefix.strip("/"))
+    def mapping(self, _package: Package) -> BelowPrefix:
+        return BelowPrefix(self.prefix.strip("/"))
 
     def is_expected(self, member: str) -> bool:
-        return member.startswith(_LEFT_OUT)
+        return is_left_out(member)
 
     def finish(self, work: Work, paths: Sequence[str]) -> Finished:
         relocated = relocate(work.tree, self.prefix, work.prefix, paths, work.jobs)
@@ -113,7 +115,7 @@ def plan(
         _roots(index, release, request),
         index,
         architecture=architecture,
-        on_host=lambda relation: _on_host(index, host, relation),
+        on_host=lambda relation: on_host(index, host, relation),
     )
     _refuse_newer_libc(closure.unmet, data, release, repository.repository.suite)
     return PackagePlan(
@@ -171,14 +173,12 @@ def _open(
 ) -> LoadedRepository:
     mirror = channel.at(request.mirror)
     base = channel.base.format(mirror=mirror, dir=folder(release))
-    keyring = _keyring(request.keyring or channel.key.format(mirror=mirror), downloads)
+    keyring = read_keyring(request.keyring or channel.key.format(mirror=mirror), downloads)
     fingerprints = frozenset({request.fingerprint or channel.fingerprint})
     names = [request.suite] if request.suite else suites(data, release, glibc())
     absent = NotThereError(base)
     for name in names:
-        repository = Repository(
-            base, name, (channel.component,), channel.architecture, keyring, fingerprints
-        )
+        repository = Repository(base, name, ("main",), ARCHITECTURE, keyring, fingerprints)
         try:
             return repository.load(downloads)
         except NotThereError as error:
@@ -189,20 +189,6 @@ def _open(
     raise RepositoryError(
         msg, hint="`rocmenv install --list --online` shows what the server has; `--suite` picks one"
     )
-
-
-def _keyring(place: str, downloads: Remembered) -> bytes:
-    try:
-        if "://" in place:
-            return downloads.read(place, limit=1 << 20)
-        return Path(os.path.expanduser(place)).read_bytes()
-    except OSError as error:
-        msg = f"the keyring {shown(place)} cannot be read ({error.strerror})"
-        raise SignatureError(msg, hint="name the file with the keys: `--keyring FILE`") from error
-    except NotThereError as error:
-        downloads.refuse_if_offline(error)
-        msg = f"the signing key {shown(place)} is not there, so nothing can be verified"
-        raise SignatureError(msg, hint="name a copy of the key: `--keyring FILE`") from error
 
 
 def _roots(index: Index, release: Version, request: Request) -> list[str]:
@@ -226,15 +212,9 @@ def _roots(index: Index, release: Version, request: Request) -> list[str]:
     return list(dict.fromkeys(roots))
 
 
-def _on_host(index: Index, host: Host, relation: Relation) -> bool | None:
-    # What the repository has is taken from there: a ROCm package of the host's own release
-    # must not stand in for one of this release.
-    return False if index.named(relation.name) else host.meets(relation)
-
-
 def _refuse_newer_libc(unmet: Sequence[Need], data: Catalog, release: Version, suite: str) -> None:
     for need in unmet:
-        if need.is_known and need.group[0].name in _LIBC:
+        if need.is_known and need.group[0].name in LIBC:
             msg = (
                 f"the build of release {release} for `{suite}` needs {need}, and this machine's "
                 f"is older ({' -> '.join(need.chain)})"
@@ -248,17 +228,3 @@ def _refuse_newer_libc(unmet: Sequence[Need], data: Catalog, release: Version, s
 def _is_older(data: Catalog, suite: str, than: str) -> bool:
     known = data.suites
     return suite in known and than in known and known[suite] < known[than]
-
-
-@dataclass(frozen=True, slots=True)
-class _Mapping:
-    """Paths below `/opt/rocm-X.Y.Z`, and the OpenCL registration, to paths in the tree."""
-
-    prefix: str
-
-    def __call__(self, member: str) -> str | None:
-        if member == self.prefix:
-            return ""
-        if member.startswith(f"{self.prefix}/"):
-            return member[len(self.prefix) + 1 :]
-        return member if member.startswith("etc/OpenCL/vendors/") else None

@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rocmenv.errors import TransferError
 from rocmenv.fetch.connection import shown
@@ -32,13 +32,6 @@ _PATIENCE = 10
 _UNFINISHED = ".unfinished-"
 # Seconds after which nobody is still writing a small file.
 _ABANDONED = 3600
-
-
-class Reader(Protocol):
-    """Reads small files: what a repository is loaded with."""
-
-    def read(self, url: str, *, limit: int) -> bytes:
-        """The bytes at `url`, as `Downloads.read`."""
 
 
 class Remembered:

@@ -54,6 +54,11 @@ class Root:
         return self.path / "config.toml"
 
     @property
+    def catalog(self) -> Path:
+        """What the user adds to the known releases and places."""
+        return self.path / "catalog.json"
+
+    @property
     def cache(self) -> Path:
         """Verified downloads and parts of downloads."""
         return self.path / "cache"

@@ -157,7 +157,7 @@ def test_shell_shows_its_own_version(rocmenv: Runner) -> None:
 def test_settings_are_listed_with_their_origin(rocmenv: Runner, root: Root) -> None:
     root.config.write_text('jobs = 3\n[legacy]\nmirror = "http://m"\n[aliases]\nwork = "6.3"\n')
     lines = rocmenv("config", "list", ROCMENV_OFFLINE="1").fine().splitlines()
-    assert any(line.startswith("channel = legacy (default): ") for line in lines)
+    assert any(line.startswith("channel = auto (default): ") for line in lines)
     assert any(line.startswith(f"jobs = 3 ({root.config}): ") for line in lines)
     assert any(line.startswith("offline = true (ROCMENV_OFFLINE): ") for line in lines)
     assert f"aliases.work = 6.3 ({root.config})" in lines

@@ -55,11 +55,14 @@ def test_a_release_is_listed_once() -> None:
 
 @pytest.mark.parametrize("page", ["", "{}", "<html>Moved</html>", "<a>x</a>"])
 def test_a_page_without_links_is_no_listing(page: str) -> None:
-    with pytest.raises(RepositoryError, match="`http://m/` is not a folder listing"):
+    with pytest.raises(RepositoryError, match="`http://m/` is not a listing in any known form"):
         found(page)
 
 
 def test_a_message_shows_no_account() -> None:
     with pytest.raises(RepositoryError) as caught:
         release_folders(b"Moved", "http://joe:secret@m/apt/")
-    assert caught.value.message == "`http://m/apt/` is not a folder listing; it begins `Moved`"
+    assert (
+        caught.value.message
+        == "`http://m/apt/` is not a listing in any known form; it begins `Moved`"
+    )

@@ -15,7 +15,7 @@ import pytest
 from rocmenv.errors import HostError
 from rocmenv.model.version import Version
 from rocmenv.probe import host
-from rocmenv.sources import catalog, legacy
+from rocmenv.sources import catalog_file, legacy
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ, root_with
@@ -270,7 +270,7 @@ def test_a_short_version_is_the_newest_known_one(
 ) -> None:
     """R02: printed in full."""
     result = install("6.3", "--dry-run")
-    newest = max(r.version for r in catalog.load().legacy() if r.version.xy == "6.3")
+    newest = max(r.version for r in catalog_file.load().legacy() if r.version.xy == "6.3")
     assert f"rocmenv: reading the index of {newest}\n" in result.err
     assert mirror.asked(f"/apt/{legacy.folder(newest)}/dists/jammy/InRelease")
 
@@ -296,7 +296,7 @@ def test_the_suite_fits_the_hosts_libc(
     version: str, host: tuple[int, ...] | None, suites: list[str] | None
 ) -> None:
     def found() -> list[str]:
-        return legacy.suites(catalog.load(), Version.parse(version), host)
+        return legacy.suites(catalog_file.load(), Version.parse(version), host)
 
     if suites is not None:
         assert found() == suites
@@ -349,11 +349,9 @@ def test_other_architectures_are_refused(
 def test_releases_of_other_channels_are_told_apart(
     install: Callable[..., Result], mirror: Mirror, version: str
 ) -> None:
-    result = install(version)
-    if catalog.load().release(Version.parse(version)) is None:
-        pytest.skip("not in the catalogue")
+    result = install(version, "--channel", "legacy")
     assert "not in AMD's legacy repositories" in result.refused()
-    assert "--from FILE" in result.hint
+    assert "--channel auto" in result.hint
     assert mirror.site.seen == []
 
 
@@ -619,7 +617,8 @@ def test_the_servers_list(
     """R02."""
     mirror.site.files["/rocm/apt/"] = (cases / "listings" / page).read_bytes()
     runner = Runner(capfd, root_with(tmp_path / "x"), tmp_path)
-    words = ("--online", "--all", "--json", "--mirror", f"{mirror.url}/")
+    online = ("--online", "--channel", "legacy")
+    words = (*online, "--all", "--json", "--mirror", f"{mirror.url}/")
     rows: list[dict[str, object]] = []
     for command in (("install", "--list"), ("list-remote",)):
         rows = json.loads(runner(*command, *words).fine())["releases"]
@@ -629,7 +628,7 @@ def test_the_servers_list(
         assert versions[-2:] == ["7.2.0", "7.2.4"]
     assert rows[0]["status"] == "new"
     assert (
-        runner("list-remote", "--online", "latest", ROCMENV_MIRROR=mirror.url).fine().split()[0]
+        runner("list-remote", *online, "latest", ROCMENV_MIRROR=mirror.url).fine().split()[0]
         == "7.2.4"
     )
 
@@ -639,9 +638,10 @@ def test_a_page_that_is_no_list_is_said(
 ) -> None:
     mirror.site.files["/rocm/apt/"] = b"<html>Moved</html>"
     runner = Runner(capfd, root_with(tmp_path / "x"), tmp_path)
-    message = runner("list-remote", "--online", "--mirror", mirror.url).refused()
-    assert "is not a folder listing; it begins `<html>Moved</html>`" in message
-    assert "is offline" in runner("list-remote", "--online", ROCMENV_OFFLINE="1").refused()
+    words = ("list-remote", "--online", "--channel", "legacy")
+    message = runner(*words, "--mirror", mirror.url).refused()
+    assert "is not a listing in any known form; it begins `<html>Moved</html>`" in message
+    assert "is offline" in runner(*words, ROCMENV_OFFLINE="1").refused()
 
 
 # Names and passwords in addresses.

@@ -14,8 +14,9 @@ from rocmenv.cli.progress import reporter
 from rocmenv.cli.releases import list_releases
 from rocmenv.errors import UsageError
 from rocmenv.ops import install as ops
-from rocmenv.ops.plan import Wish, make_plan
-from rocmenv.settings import Settings
+from rocmenv.ops.listing import Wanted
+from rocmenv.ops.plan import AUTO, Wish, make_plan
+from rocmenv.settings import CHANNELS, Settings
 from rocmenv.sources.base import Request
 from rocmenv.store.lock import must_be_writable
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.command("install")
 @click.argument("spec", metavar="[VERSION]", required=False, shell_complete=complete_release)
-@click.option("--channel", type=click.Choice(["legacy", "distro"]), help="Where to take it from.")
+@click.option("--channel", type=click.Choice(CHANNELS), help="Where to take it from.")
 @click.option(
     "--from", "source", metavar="FILE|DIR|URL", help="A tarball or folder in place of a channel."
 )
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     "-l", "--list", "listing", is_flag=True, help="List the known releases; VERSION filters."
 )
 @click.option("--online", is_flag=True, help="With --list: read the channel's own index.")
+@click.option("--pre", is_flag=True, help="With --list: previews and candidates too.")
 @click.option("--all", "everything", is_flag=True, help="With --list: unlisted ones too.")
 @click.option("--json", "as_json", is_flag=True, help="Plan or list as JSON.")
 @click.pass_obj
@@ -63,8 +65,12 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
         list_releases(
             ctx,
             spec,
+            Wanted(
+                channel=_text(given["channel"]) or AUTO,
+                pre=bool(given["pre"]),
+                unlisted=bool(given["everything"]),
+            ),
             online=bool(given["online"]),
-            everything=bool(given["everything"]),
             mirror=_text(given["mirror"]),
             as_json=bool(given["as_json"]),
         )
@@ -90,9 +96,9 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
             profile=_text(given["profile"]) or settings["profile"],
             extra=tuple(given["extra"]) if isinstance(given["extra"], tuple) else (),
             suite=_text(given["suite"]),
-            mirror=_text(given["mirror"]) or settings["legacy.mirror"],
-            keyring=_text(given["keyring"]) or settings["legacy.keyring"],
-            fingerprint=_text(given["fingerprint"]) or settings["legacy.fingerprint"],
+            mirror=_text(given["mirror"]),
+            keyring=_text(given["keyring"]),
+            fingerprint=_text(given["fingerprint"]),
         ),
     )
     if not given["dry_run"]:
@@ -104,7 +110,7 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
             return
         must_be_writable(ctx.root)
         settings.value("search")  # which the shims will need: a bad one is told before the download
-    plan = make_plan(ctx.process, wish, downloads, report)
+    plan = make_plan(ctx.process, ctx.root, settings, wish, downloads, report)
     if given["dry_run"]:
         _show(plan, as_json=bool(given["as_json"]))
         return

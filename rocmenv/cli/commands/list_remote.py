@@ -7,12 +7,17 @@ import click
 from rocmenv.cli.completion import complete_release
 from rocmenv.cli.program import Context
 from rocmenv.cli.releases import list_releases
+from rocmenv.ops.listing import Wanted
+from rocmenv.ops.plan import AUTO
+from rocmenv.settings import CHANNELS
 
 
 @click.command("list-remote")
 @click.argument("spec", metavar="[PATTERN]", required=False, shell_complete=complete_release)
 @click.option("--online", is_flag=True, help="Read the channel's own index.")
 @click.option("--mirror", metavar="URL", help="Base address in place of AMD's.")
+@click.option("--channel", type=click.Choice(CHANNELS), help="Only what this channel has.")
+@click.option("--pre", is_flag=True, help="Previews and candidates too.")
 @click.option("--all", "everything", is_flag=True, help="Unlisted ones too.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
@@ -22,8 +27,11 @@ def command(
     *,
     online: bool,
     mirror: str | None,
+    channel: str | None,
+    pre: bool,
     everything: bool,
     as_json: bool,
 ) -> None:
     """List the known releases, oldest first; PATTERN is a version or a range."""
-    list_releases(ctx, spec, online=online, everything=everything, mirror=mirror, as_json=as_json)
+    wanted = Wanted(channel=channel or AUTO, pre=pre, unlisted=everything)
+    list_releases(ctx, spec, wanted, online=online, mirror=mirror, as_json=as_json)

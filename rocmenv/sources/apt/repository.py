@@ -22,7 +22,7 @@ from rocmenv.sources.apt.release import ReleaseFile, parse_release
 
 if TYPE_CHECKING:
     from rocmenv.sources.apt.index import Package
-    from rocmenv.sources.remembered import Reader
+    from rocmenv.sources.base import Reader
 
 # The forms of an index; the smallest first.
 _ENDINGS = (".xz", ".zst", ".gz", "")

@@ -1,0 +1,233 @@
+"""AMD's packages of releases from 7.9 on: `amdrocm-*`, made for `/opt/rocm/core-X.Y`.
+
+Source: the names, places and dependencies in TheRock's packaging and AMD's install page
+(docs/sources.md, "The native channel"). The packages of two releases of one X.Y have the
+same names; the version decides.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import HostError, RepositoryError, ResolveError, visible
+from rocmenv.fetch.connection import shown
+from rocmenv.fetch.transfer import NotThereError
+from rocmenv.model.version import Version
+from rocmenv.probe.host import debian_architecture, glibc, system_profile
+from rocmenv.sources.amd import (
+    ARCHITECTURE,
+    LIBC,
+    BelowPrefix,
+    is_left_out,
+    on_host,
+    read_keyring,
+)
+from rocmenv.sources.apt.closure import close
+from rocmenv.sources.apt.dpkg import STATUS, read_host
+from rocmenv.sources.apt.relation import by_version
+from rocmenv.sources.apt.repository import LoadedRepository, Repository
+from rocmenv.sources.catalog import native_prefix
+from rocmenv.sources.packages import Chosen, Finished, PackagePlan
+from rocmenv.sources.relocate import relocate
+from rocmenv.sources.remembered import Remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rocmenv.fetch.transfer import Downloads
+    from rocmenv.sources.apt.closure import Need
+    from rocmenv.sources.apt.index import Index, Package
+    from rocmenv.sources.base import Request, Work
+    from rocmenv.sources.catalog import Catalog
+
+PROFILES: dict[str, tuple[str, ...]] = {
+    "runtime": ("amdrocm{xy}{gfx}",),
+    "hip": (
+        "amdrocm-core-dev{xy}",
+        "amdrocm-llvm{xy}",
+        "amdrocm-runtime{xy}",
+        "amdrocm-runtime-dev{xy}",
+        "amdrocm-hipify{xy}",
+        "amdrocm-amdsmi{xy}",
+        "amdrocm-base{xy}",
+    ),
+    "sdk": ("amdrocm-core-sdk{xy}{gfx}",),
+    "full": ("amdrocm-core-sdk{xy}{gfx}", "amdrocm-developer-tools{xy}", "amdrocm-opencl{xy}"),
+}
+"""The root packages of each profile; `{gfx}` is one for each GPU, or nothing for all of them.
+
+A name that a release does not have is passed over, if others of the profile are there.
+"""
+# Up to here the names have GPU families (`gfx110x`), after it exact targets.
+_BY_FAMILY = (7, 14, 0, 0)
+_SUITE, _COMPONENT = "stable", "main"
+
+
+@dataclass(frozen=True, slots=True)
+class _Native:
+    """The recipe: what is below `/opt/rocm/core-X.Y` becomes the prefix, with its texts."""
+
+    prefix: str
+
+    @property
+    def own_prefix(self) -> tuple[str, ...]:
+        return (self.prefix,)
+
+    def mapping(self, _package: Package) -> BelowPrefix:
+        return BelowPrefix(self.prefix.strip("/"))
+
+    def is_expected(self, member: str) -> bool:
+        return is_left_out(member)
+
+    def finish(self, work: Work, paths: Sequence[str]) -> Finished:
+        return Finished((), relocate(work.tree, self.prefix, work.prefix, paths, work.jobs).left)
+
+
+def plan(
+    data: Catalog, release: Version, version: Version, request: Request, downloads: Downloads
+) -> PackagePlan:
+    """The plan to install `release` as `version`. Reads the index; changes nothing."""
+    remembered = Remembered(downloads)
+    repository = _open(data, release, request, remembered)
+    host = read_host(Path(STATUS))
+    index = repository.index
+    closure = close(
+        roots(index, release, request),
+        index,
+        architecture=debian_architecture(),
+        on_host=lambda relation: on_host(index, host, relation),
+    )
+    _refuse_newer_libc(closure.unmet, release)
+    return PackagePlan(
+        version=version,
+        channel="native",
+        chosen=tuple(Chosen(package, repository) for package in closure.packages),
+        recipe=_Native(native_prefix(release)),
+        notes=repository.notes,
+        host=tuple(str(need) for need in closure.unmet if need.is_known),
+        remembered=remembered,
+    )
+
+
+def profiles(data: Catalog, own: str | None, host: tuple[int, ...] | None) -> list[str]:
+    """The systems whose packages to try on a host: its `own`, then those with older glibcs.
+
+    `HostError` on a host without glibc, or with one older than all of theirs.
+    """
+    if host is None:
+        msg = "AMD's packages need glibc, and this host has none"
+        raise HostError(msg, hint="use a container with Debian or Ubuntu")
+    fitting = sorted(
+        (n for n, needs in data.profiles.items() if needs <= host),
+        key=lambda n: data.profiles[n],
+        reverse=True,
+    )
+    if own in fitting:
+        fitting.remove(own)
+        fitting.insert(0, own)
+    if not fitting:
+        needs = ".".join(map(str, min(data.profiles.values())))
+        msg = f"AMD's packages need glibc {needs} or newer"
+        raise HostError(msg, hint="the archives need less: `--channel tarball`")
+    return fitting
+
+
+def _open(
+    data: Catalog, release: Version, request: Request, reader: Remembered
+) -> LoadedRepository:
+    place = data.place(release)
+    names = [request.suite] if request.suite else profiles(data, system_profile(), glibc())
+    bases = [place.packages_base(name, request.mirror) for name in names]
+    if None in bases or not place.fingerprint:
+        msg = f"AMD does not sign the packages of {release} (line `{place.line}`)"
+        raise RepositoryError(msg, hint="take the archive: `--channel tarball`")
+    keyring = read_keyring(request.keyring or place.key_address(request.mirror), reader)
+    fingerprints = frozenset({request.fingerprint or place.fingerprint})
+    absent = NotThereError(place.mirror)
+    for base in bases:
+        repository = Repository(
+            base or "", _SUITE, (_COMPONENT,), ARCHITECTURE, keyring, fingerprints
+        )
+        try:
+            return repository.load(reader)
+        except NotThereError as error:
+            absent = error
+    reader.refuse_if_offline(absent)
+    tried = " or ".join(f"`{name}`" for name in names)
+    msg = f"{shown(request.mirror or place.mirror)} has no packages of {release} for {tried}"
+    raise RepositoryError(msg, hint="name another system: `--suite ubuntu2404`") from absent
+
+
+def roots(index: Index, release: Version, request: Request) -> list[str]:
+    """The packages to begin with, as relations; `ResolveError` when there are none."""
+    if request.profile not in PROFILES:
+        names = ", ".join(f"`{name}`" for name in PROFILES)
+        msg = f"{visible(request.profile)} is not a profile of the native channel"
+        raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
+    templates = [
+        *(PROFILES["hip"] if request.profile in ("sdk", "full") else ()),
+        *PROFILES[request.profile],
+    ]
+    wanted = []
+    for template in dict.fromkeys(templates):
+        for name in _names(index, template, release, request):
+            found = _of_release(index, name, release)
+            if found is not None:
+                wanted.append(f"{name} (= {found.version})")
+    if not wanted:
+        msg = f"the repository has none of the packages of {release}"
+        raise ResolveError(msg, hint="`rocmenv install --list --online` shows what there is")
+    for name in request.extra:
+        full = name if index.named(name) else f"{name}{release.xy}"
+        found = _of_release(index, full, release)
+        wanted.append(f"{full} (= {found.version})" if found else full)
+    return list(dict.fromkeys(wanted))
+
+
+def _names(index: Index, template: str, release: Version, request: Request) -> list[str]:
+    if "{gfx}" not in template or not request.targets:
+        return [template.format(xy=release.xy, gfx="")]
+    names = []
+    for target in request.targets:
+        tries = [
+            template.format(xy=release.xy, gfx=f"-{suffix}")
+            for suffix in suffixes(target, release, request)
+        ]
+        found = next((name for name in tries if index.named(name)), None)
+        if found is None:
+            msg = f"the repository has no {tries[0]}: {release} is not built for {target}"
+            hint = "without `--gpu` it comes for all GPUs that it knows: `--gpu all`"
+            raise ResolveError(msg, hint=hint)
+        names.append(found)
+    return names
+
+
+def suffixes(target: str, release: Version, request: Request) -> list[str]:
+    """How packages name a target: by itself, or by its family in lower case (`gfx110x`)."""
+    families = [
+        name.partition("-")[0].lower()
+        for name, members in request.families.items()
+        if target in members and re.match(r"gfx\d+X(-|$)", name)
+    ]
+    both = [target, *dict.fromkeys(families)]
+    return both if release.release >= _BY_FAMILY else both[::-1]
+
+
+def _of_release(index: Index, name: str, release: Version) -> Package | None:
+    """The newest package `name` whose own version is of `release`, not of another of its X.Y."""
+    pattern = re.compile(rf"(?:\d+:)?{re.escape(release.xyz)}(?!\d)")
+    fitting = [p for p in index.named(name) if pattern.match(p.version)]
+    return max(fitting, key=lambda p: by_version(p.version), default=None)
+
+
+def _refuse_newer_libc(unmet: Sequence[Need], release: Version) -> None:
+    for need in unmet:
+        if need.is_known and need.group[0].name in LIBC:
+            msg = (
+                f"the packages of {release} need {need}, and this machine's is older "
+                f"({' -> '.join(need.chain)})"
+            )
+            raise HostError(msg, hint="name an older system: `--suite ubuntu2204`")

@@ -1,0 +1,256 @@
+"""AMD's archives of releases from 7.9 on: one file for a group of GPUs, no package manager.
+
+Source: the index pages and file names of TheRock's releases (docs/sources.md, "Archives").
+No digest or signature is published beside them: what is recorded here is the SHA-256 of the
+download, and a lock holds later ones to it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import HostError, RepositoryError, ResolveError
+from rocmenv.fetch.archive import Tree
+from rocmenv.fetch.connection import shown, without_account
+from rocmenv.fetch.transfer import NotThereError
+from rocmenv.model.receipt import Item
+from rocmenv.model.release import Artifact
+from rocmenv.model.version import Version
+from rocmenv.probe.host import glibc
+from rocmenv.sources.base import Built, Part
+from rocmenv.sources.catalog import address, tarball_name
+from rocmenv.sources.index_page import read_page
+from rocmenv.sources.remembered import Remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from rocmenv.fetch.transfer import Downloads
+    from rocmenv.sources.base import Request, Work
+    from rocmenv.sources.catalog import Catalog, Place
+    from rocmenv.sources.index_page import Listed
+
+ALL = "multiarch"
+"""The group of archives that hold the code for every GPU."""
+_NAME = re.compile(
+    r"therock-dist-(linux|windows)-(.+?)-"
+    r"(\d+\.\d+\.\d+(?:(?:a|rc)\d+|\.dev0\+[0-9a-f]+)?)\.tar\.gz",
+    re.ASCII,
+)
+# Archives of tests and sanitizer builds lie beside the others.
+_NOT_FOR_USE = ("-tests", "-asan", "-tsan")
+# Built on manylinux_2_28 (source: TheRock's design notes on manylinux builds).
+_GLIBC = (2, 28)
+# Times the packed size that an archive takes on disk (3.5 to 5 in those that were measured).
+_UNPACKED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """One archive of an index: system, GPU group, version as written, and what was told of it."""
+
+    name: str
+    system: str
+    group: str
+    text: str
+    index: str
+    time: float | None = None
+    size: int | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return address(self.index, self.name)
+
+    @property
+    def version(self) -> Version:
+        """Its version."""
+        return Version.parse(self.text)
+
+
+def archives(files: Iterable[Listed], index: str) -> list[Archive]:
+    """The archives of releases among the files of a page; `index` is the page's address."""
+    found = []
+    for file in files:
+        match = _NAME.fullmatch(file.name)
+        if match and not match[2].endswith(_NOT_FOR_USE):
+            found.append(
+                Archive(file.name, match[1], match[2], match[3], index, file.time, file.size)
+            )
+    return found
+
+
+def choose_group(
+    groups: Collection[str], targets: Collection[str], families: Mapping[str, Collection[str]]
+) -> str | None:
+    """The smallest of `groups` that has code for all `targets`; None when there is none.
+
+    A group is a family of `families` or one target's own name. Without targets only the
+    group for every GPU will do.
+    """
+
+    def members(group: str) -> Collection[str]:
+        return families.get(group, (group,))
+
+    if targets:
+        fitting = [g for g in groups if g != ALL and set(targets) <= set(members(g))]
+        if fitting:
+            return min(fitting, key=lambda g: (len(members(g)), g))
+    return ALL if ALL in groups else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TarballPlan:
+    """One archive, ready to be installed; a `base.Plan`."""
+
+    version: Version
+    archive: Archive
+    sha256: str | None
+    remembered: Remembered
+    notes: tuple[str, ...] = ()
+    host: tuple[str, ...] = ()
+    channel: str = "tarball"
+
+    @property
+    def origin(self) -> str:
+        """The archive's address."""
+        return without_account(self.archive.url)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The one file."""
+        return (Part(self.archive.name, self.archive.text, self.archive.size),)
+
+    @property
+    def download(self) -> int | None:
+        """The archive's size, where the server told it."""
+        return self.archive.size
+
+    @property
+    def installed(self) -> int | None:
+        """A guess by the archive's size."""
+        return None if self.archive.size is None else self.archive.size * _UNPACKED
+
+    def build(self, work: Work) -> Built:
+        """Download and unpack the archive."""
+        self.remembered.keep()
+        artifact = Artifact(self.archive.url, self.archive.name, self.archive.size, self.sha256)
+        path = work.downloads.fetch(artifact, work.on_bytes)
+        tree = Tree(work.tree, cancel=work.downloads.cancel)
+        tree.add_tar(path, owner=self.archive.name)
+        settled = tree.settle()
+        item = Item(
+            self.archive.name, self.origin, path.stat().st_size, path.name, self.archive.text
+        )
+        return Built((item,), settled.files, settled.size, settled.notes, cached=(path,))
+
+
+def plan(
+    data: Catalog, release: Version, version: Version, request: Request, downloads: Downloads
+) -> TarballPlan:
+    """The plan to install `release` as `version`. Reads the index; changes nothing."""
+    _check_host(release)
+    place = data.place(release)
+    remembered = Remembered(downloads)
+    known = data.release(release)
+    text = known.text if known and known.text else str(release.without_local)
+    if place.line in ("dev", "bkc"):
+        text = str(release)
+    listed, notes = _listed(place, request.mirror, remembered)
+    offered = {a.group: a for a in listed if a.system == "linux" and a.text == text}
+    if not listed:
+        offered, guessed = _guessed(data, place, release, text, request)
+        notes.append(guessed)
+    group = choose_group(offered, request.targets, request.families)
+    if group is None:
+        raise _no_group(release, place, sorted(offered), request, listed)
+    archive = offered[group]
+    if request.targets and group == ALL:
+        notes.append(f"the archive for every GPU is taken: {_why_all(offered, request)}")
+    return TarballPlan(
+        version=version,
+        archive=_with_size(archive, downloads),
+        sha256=data.hashes.get((archive.text, archive.system, group)),
+        remembered=remembered,
+        notes=tuple(notes),
+    )
+
+
+def _check_host(release: Version) -> None:
+    host = glibc()
+    if host is None or host < _GLIBC:
+        needs = ".".join(map(str, _GLIBC))
+        has = f"glibc {'.'.join(map(str, host))}" if host else "no glibc"
+        msg = f"release {release} needs glibc {needs} or newer, and this machine has {has}"
+        hint = "use a container with a newer Debian, Ubuntu or Enterprise Linux"
+        raise HostError(msg, hint=hint)
+
+
+def _listed(
+    place: Place, mirror: str | None, reader: Remembered
+) -> tuple[list[Archive], list[str]]:
+    """What the place's pages list; nothing when none of them can be had."""
+    found: list[Archive] = []
+    notes: list[str] = []
+    for index in place.tarball_indexes(mirror):
+        try:
+            page = read_page(reader, index)
+        except NotThereError:
+            continue
+        except RepositoryError as error:
+            notes.append(error.message)
+            continue
+        found += archives(page.files, index)
+        notes += page.notes
+    return found, notes
+
+
+def _guessed(
+    data: Catalog, place: Place, release: Version, text: str, request: Request
+) -> tuple[dict[str, Archive], str]:
+    """What the catalogue says the place has, for a page that cannot be read, and a note."""
+    known = data.release(release)
+    groups = known.groups.get("linux", ()) if known else ()
+    index = place.tarball_indexes(request.mirror)[0]
+    offered = {g: Archive(tarball_name("linux", g, text), "linux", g, text, index) for g in groups}
+    return offered, f"{shown(index)} has no list to choose from; the name is taken from rocmenv's"
+
+
+def _no_group(
+    release: Version,
+    place: Place,
+    groups: Sequence[str],
+    request: Request,
+    listed: Sequence[Archive],
+) -> ResolveError:
+    if not groups:
+        texts = sorted({a.version for a in listed if a.system == "linux"})
+        msg = f"there is no archive of {release} for Linux at {shown(place.mirror)}"
+        newest = f"the newest there is {texts[-1]}; " if texts else ""
+        return ResolveError(msg, hint=f"{newest}`rocmenv install --list --online` shows them all")
+    if not request.targets:
+        msg = f"which GPU is {release} for? None was found here, and its archives are by GPU"
+        hint = f"name it: `rocmenv install {release} --gpu {groups[0]}`; there are {_words(groups)}"
+        return ResolveError(msg, hint=hint)
+    targets = ", ".join(request.targets)
+    msg = f"no archive of {release} has code for {targets}; there are {_words(groups)}"
+    return ResolveError(msg, hint="`rocmenv install --list` shows other releases")
+
+
+def _words(groups: Sequence[str]) -> str:
+    return ", ".join(f"`{group}`" for group in groups)
+
+
+def _why_all(offered: Collection[str], request: Request) -> str:
+    if offered == {ALL}:
+        return "there is no other"
+    return f"none of the others has code for {' and '.join(request.targets)}"
+
+
+def _with_size(archive: Archive, downloads: Downloads) -> Archive:
+    """The archive with its size as the server tells it, where it does."""
+    if archive.size is not None:
+        return archive
+    return replace(archive, size=downloads.size(archive.url))
