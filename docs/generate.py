@@ -33,6 +33,7 @@ _FILES = (
     ("ROOT/activations", "rendered activations, which shims and hooks read"),
     ("ROOT/version", "the user's default"),
     ("ROOT/config.toml", "the settings"),
+    ("ROOT/catalog.json", "releases and places that rocmenv did not come with"),
     ("ROOT/cache", "verified downloads, and parts of downloads"),
     (".rocm-version", "a project's pin"),
 )

@@ -6,6 +6,7 @@ COMMANDS = {
     "install": "install",
     "uninstall": "uninstall",
     "list-remote": "list_remote",
+    "catalog": "catalog",
     "versions": "versions",
     "version": "version",
     "use": "use",
