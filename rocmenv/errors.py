@@ -58,6 +58,13 @@ class InvalidVersionError(RocmenvError):
     exit_status = 2
 
 
+class InvalidTargetError(RocmenvError):
+    """A text that should name a GPU target does not."""
+
+    code = "invalid-target"
+    exit_status = 2
+
+
 class PinError(RocmenvError):
     """A pin that cannot be read as one version."""
 
