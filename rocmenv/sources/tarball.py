@@ -144,7 +144,14 @@ class TarballPlan:
         item = Item(
             self.archive.name, self.origin, path.stat().st_size, path.name, self.archive.text
         )
-        return Built((item,), settled.files, settled.size, settled.notes, cached=(path,))
+        return Built(
+            (item,),
+            settled.files,
+            settled.size,
+            settled.inventory,
+            settled.notes,
+            cached=(path,),
+        )
 
 
 def plan(

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from rocmenv.model.advice import Advice, advise
 from rocmenv.model.target import Target
 from rocmenv.model.version import Spec, Version, choose
-from rocmenv.sources import catalog
+from rocmenv.sources import catalog_file
 from rocmenv.sources.gpus import load
 from tests.model.test_target import targets
 from tests.strategies import versions
 
 GPUS = load()
-RELEASES = [row.version for row in catalog.load().releases]
+RELEASES = [row.version for row in catalog_file.load().releases]
 
 
 def told(
