@@ -14,7 +14,7 @@ from rocmenv.errors import InvalidTargetError
 from rocmenv.model.gpus import Level, Support
 from rocmenv.model.target import Generic, Target
 from rocmenv.model.version import Version
-from rocmenv.sources import catalog
+from rocmenv.sources import catalog_file
 from rocmenv.sources.gpus import load
 
 GPUS = load()
@@ -294,7 +294,7 @@ def test_whether_a_release_was_tested_with_a_driver(xy: str, line: str, says: ob
 
 
 def test_the_releases_of_the_tables_are_known() -> None:
-    known = {row.version for row in catalog.load().releases}
+    known = {row.version for row in catalog_file.load().releases}
     ends = [end for span in (*GPUS.checked, *GPUS.wsl_checked) for end in span]
     ends += [
         e for k in GPUS.targets.values() for s in (*k.linux, *k.wsl) for e in (s.first, s.last)
