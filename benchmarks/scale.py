@@ -6,13 +6,11 @@ large enough; apt reads the same one through folders of its own.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -27,8 +25,18 @@ _OURS = """
 import sys
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.index import Index
-index = Index(open(sys.argv[1], encoding="utf-8").read())
+index = Index(open(sys.argv[1], "rb").read())
 close([sys.argv[2]], index, architecture="amd64", on_host=lambda relation: None)
+"""
+# A process of its own: a child's peak begins with the memory of who started it.
+_MEASURE = """
+import os, sys, time
+start = time.perf_counter()
+pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ)
+_, status, used = os.wait4(pid, 0)
+print()
+print(time.perf_counter() - start, used.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
@@ -91,14 +99,10 @@ def _stanzas() -> list[str]:
 
 def _measured(command: Sequence[str]) -> tuple[float, int]:
     """Seconds, and the peak of resident memory in KiB."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        msg = f"{command} failed"
-        raise RuntimeError(msg)
-    return time.perf_counter() - start, used.ru_maxrss
+    told = subprocess.run(
+        [sys.executable, "-c", _MEASURE, *command], check=True, capture_output=True, text=True
+    ).stdout.split()
+    return float(told[-2]), int(told[-1])
 
 
 def _versions(folder: Path, rounds: int) -> Iterator[str]:

@@ -125,7 +125,7 @@ class Repository:
         has = ", ".join(f"`{name}`" for name in sorted(names))
         return (f"the repository calls its suite {has}, not `{self.suite}`",)
 
-    def _index(self, downloads: Reader, release: ReleaseFile, path: str) -> str:
+    def _index(self, downloads: Reader, release: ReleaseFile, path: str) -> bytes:
         listed = [path + ending for ending in _ENDINGS if path + ending in release.files]
         if not listed:
             has = ", ".join(release.architectures) or "none"
@@ -141,7 +141,7 @@ class Repository:
         message = f"`{shown(self.folder)}` announces `{path}`, and lacks it: {absent.message}"
         raise RepositoryError(message, hint=absent.hint or _LATER) from absent
 
-    def _read_index(self, downloads: Reader, release: ReleaseFile, name: str) -> str:
+    def _read_index(self, downloads: Reader, release: ReleaseFile, name: str) -> bytes:
         size, digest = release.files[name]
         url = self.folder + quote(name, safe="/~")
         limit = size + _SURPLUS
@@ -164,17 +164,17 @@ class Repository:
                 f"{size} bytes, but another SHA-256"
             )
             raise RepositoryError(message, hint=_LATER)
-        return _text(data, url)
+        return _unpacked(data, url)
 
 
-def _text(data: bytes, url: str) -> str:
+def _unpacked(data: bytes, url: str) -> bytes:
     try:
         plain = Stream(io.BytesIO(data), posixpath.basename(url)).read(_MOST_INDEX + 1)
     except ArchiveError as error:
         raise RepositoryError(f"`{shown(url)}` cannot be unpacked: {error.message}") from error
     if len(plain) > _MOST_INDEX:
         raise RepositoryError(f"`{shown(url)}` unpacks to more than {_MOST_INDEX} bytes")
-    return plain.decode("utf-8", "replace")
+    return plain
 
 
 @dataclass(frozen=True, slots=True)
