@@ -25,7 +25,13 @@ from rocmenv.model.layout import Kind, Layout
 from rocmenv.settings import SETTINGS, Setting
 
 DOCS = Path(__file__).parent
-_TYPES: dict[type, str] = {bool: "true or false", int: "number", list: "folders", str: "text"}
+_TYPES: dict[type, str] = {
+    bool: "true or false",
+    int: "number",
+    list: "folders",
+    tuple: "GPU targets",
+    str: "text",
+}
 _FILES = (
     ("ROOT/versions/VERSION", "the prefix of an installed version"),
     ("ROOT/versions/VERSION/.rocmenv/receipt.json", "what was installed, and from where"),

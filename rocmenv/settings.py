@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rocmenv.errors import ConfigError, visible
+from rocmenv.model.target import split as split_targets
 
 if TYPE_CHECKING:
     from rocmenv.process import Process
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its key in `config.toml`, what it means, its type, variable and default."""
+    """One setting: its key in `config.toml`, what it means, its type, variable and default.
+
+    The type `list` is that of folders, `tuple` that of GPU targets; both are lists in the file.
+    """
 
     key: str
     meaning: str
@@ -48,6 +52,7 @@ SETTINGS = (
         default=False,
     ),
     Setting("offline", "open no connection", bool, "ROCMENV_OFFLINE", default=False),
+    Setting("targets", "the GPU targets that installs are for", tuple, "ROCMENV_TARGETS"),
     Setting("search", "folders in which AMD's packages install", list, None, ["/opt"]),
     Setting("legacy.mirror", "base address of AMD's repositories up to 7.2", str, "ROCMENV_MIRROR"),
     Setting("legacy.keyring", "file with the keys that sign them", str, "ROCMENV_KEYRING"),
@@ -93,6 +98,8 @@ class Settings:
             raise ConfigError(msg, hint=f"run `rocmenv config unset {key}`")
         if setting.kind is list:
             found = [self._folder(text) for text in found]
+        elif setting.kind is tuple:
+            found = tuple(found)
         return Value(found, str(self._root.config))
 
     def __getitem__(self, key: str) -> Any:  # noqa: ANN401 - a setting's type is in its row
@@ -169,6 +176,8 @@ def parse_value(setting: Setting, text: str, origin: str) -> object:
         folders = [_plain_folder(part) for part in text.split(":") if part]
         if None not in folders:
             return folders
+    if setting.kind is tuple and (words := tuple(split_targets(text))):
+        return words
     if setting.kind is str and text and text in (setting.choices or (text,)):
         return text
     msg = f"`{setting.key}` should be {_words(setting)}, not {visible(text)} ({origin})"
@@ -196,6 +205,8 @@ def _is_fit(setting: Setting, value: object) -> bool:
         return isinstance(value, list) and all(
             isinstance(item, str) and _plain_folder(item) is not None for item in value
         )
+    if setting.kind is tuple:
+        return isinstance(value, list) and all(isinstance(item, str) and item for item in value)
     if setting.choices:
         return value in setting.choices
     return isinstance(value, setting.kind)
@@ -208,6 +219,7 @@ def _words(setting: Setting) -> str:
         bool: "`true` or `false`",
         int: "a number from 1",
         list: "a list of absolute folders",
+        tuple: "a list of GPU targets, such as `gfx1100`",
     }
     return names.get(setting.kind, "a text")
 

@@ -36,6 +36,13 @@ def test_a_variable_beats_the_file(tmp_path: Path) -> None:
     assert given(tmp_path, ROCMENV_JOBS="").value("jobs") == Value(3, f"{tmp_path}/config.toml")
 
 
+def test_targets_by_variable_and_file(tmp_path: Path) -> None:
+    text = 'targets = ["gfx1100", "gfx90a:xnack-"]\n'
+    assert given(tmp_path, text)["targets"] == ("gfx1100", "gfx90a:xnack-")
+    found = given(tmp_path, text, ROCMENV_TARGETS="gfx942:gfx950").value("targets")
+    assert found == Value(("gfx942", "gfx950"), "ROCMENV_TARGETS")
+
+
 def test_the_file_is_read_once(tmp_path: Path) -> None:
     found = given(tmp_path, "jobs = 3\n")
     assert found["jobs"] == 3
@@ -63,6 +70,9 @@ def test_the_table_is_consistent(tmp_path: Path, setting: settings.Setting) -> N
         "search = [1]",
         "search = ['/opt', 'rel']",
         "search = ['']",
+        "targets = 'gfx1100'",
+        "targets = [1100]",
+        "targets = ['']",
         "profile = 3",
         "legacy = 'x'\njobs = 1.5",
     ],
@@ -89,6 +99,7 @@ def test_a_table_that_is_none_is_as_if_absent(tmp_path: Path) -> None:
         ("search", "/a::/b c", ["/a", "/b c"]),
         ("search", "/opt/://srv/./rocm:~/r/:~", ["/opt", "/srv/rocm", "~/r", "~"]),
         ("legacy.mirror", " x", " x"),
+        ("targets", "gfx90a:xnack-:gfx1100, all", ("gfx90a:xnack-", "gfx1100", "all")),
     ],
 )
 def test_texts_become_values(key: str, text: str, value: object) -> None:
@@ -104,6 +115,8 @@ def test_texts_become_values(key: str, text: str, value: object) -> None:
         ("search", "/opt:rel"),
         ("search", "~other/r"),
         ("search", "."),
+        ("targets", ""),
+        ("targets", " ,:"),
     ],
 )
 def test_a_text_that_is_no_value_names_its_origin(key: str, text: str) -> None:

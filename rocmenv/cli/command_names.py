@@ -22,6 +22,7 @@ COMMANDS = {
     "rehash": "rehash",
     "env": "env",
     "init": "init",
+    "gpu": "gpu",
     "link": "link",
     "unlink": "unlink",
     "config": "config",

@@ -100,8 +100,23 @@ def complete_value(ctx: click.Context, process: Process, root: Root) -> Iterable
     key = str(ctx.params.get("key"))
     if key.startswith(f"{ALIASES}."):
         return _installed(process, root)
+    if key == "targets":
+        from rocmenv.ops.targets import known_words  # noqa: PLC0415 - as in `complete_target`
+
+        return known_words()
     setting = known_setting(key)
     return ("true", "false") if setting.kind is bool else setting.choices
+
+
+def complete_target(
+    _ctx: click.Context, _param: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """GPU targets, families, `all` and `none`, behind the commas of what is typed."""
+    from rocmenv.ops.targets import known_words  # noqa: PLC0415 - most commands need no tables
+
+    before, comma, last = incomplete.rpartition(",")
+    words = [word for word in known_words() if word.lower().startswith(last.lower())]
+    return [CompletionItem(f"{before}{comma}{word}") for word in words]
 
 
 def complete_file(

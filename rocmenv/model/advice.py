@@ -5,7 +5,7 @@ Nothing of it forbids an install: AMD's tables name what AMD supports, and much 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rocmenv.model.gpus import Level, Support
@@ -25,8 +25,8 @@ _GAPS_SINCE = Version.parse("10.0.0")
 class Advice:
     """One warning: what, where that is from, and what to type next (None: nothing helps).
 
-    `code` is `unknown-target`, `retired`, `unlisted`, `deprecated`, `apart`, `not-built`,
-    `libraries` or `driver`, and stays the same from release to release.
+    `code` is `unknown-target`, `retired`, `unlisted`, `stand-in`, `deprecated`, `apart`,
+    `not-built`, `libraries` or `driver`, and stays the same from release to release.
     """
 
     code: str
@@ -49,8 +49,12 @@ def advise(
     said of it. Where no table was looked up, nothing is said either.
     """
     found = []
-    for target in dict.fromkeys(target.base for target in targets):
+    bases = list(dict.fromkeys(target.base for target in targets))
+    for target in bases:
         found += _of_target(gpus, release, target, wsl=wsl)
+    if len(bases) > 1:
+        # The variable makes every GPU pass for that target, those too that need none of it.
+        found = [replace(one, hint=None) if one.code == "stand-in" else one for one in found]
     if driver is not None and not wsl:
         found += _of_driver(gpus, release, driver)
     return found
@@ -63,7 +67,7 @@ def _of_target(gpus: Gpus, release: Version, target: Target, *, wsl: bool) -> li
     known = gpus.known(target)
     if known is None:
         new = f"{target} is not in the tables of this rocmenv: it may be newer than they are"
-        hint = "`--gpu all` installs for every GPU"
+        hint = "`rocmenv config set targets all` leaves nothing out of an install"
         return [Advice("unknown-target", new, gpus.sources["builds"], hint)]
     if release >= _THEROCK and not gpus.is_built(target, release):
         text = f"release {release} has no code for {target}"
@@ -112,7 +116,7 @@ def _unlisted(gpus: Gpus, release: Version, known: Known, wsl: bool) -> Advice: 
         return Advice("unlisted", text, source)
     text += f"; people run code for {other} on it ({known.stand_in_is})"
     hint = f"`export HSA_OVERRIDE_GFX_VERSION={other.major}.{other.minor}.{other.stepping}`"
-    return Advice("unlisted", text, gpus.sources["stand_in"], hint)
+    return Advice("stand-in", text, gpus.sources["stand_in"], hint)
 
 
 def _of_libraries(gpus: Gpus, release: Version, target: Target) -> list[Advice]:

@@ -12,6 +12,8 @@ from tests.builders import clean_environ, fake_prefix, root_with
 from tests.cli.runner import COMMAND, run
 from tests.shells.harness import find
 
+GFX115X = ["gfx115X-all", "gfx115X-igpu"]
+
 
 def offered(root: Root, line: str) -> list[str]:
     """What bash gets for the last word of `line`."""
@@ -40,6 +42,10 @@ def offered(root: Root, line: str) -> list[str]:
         ("rocmenv config set channel ", ["auto", "legacy", "tarball", "native", "distro"]),
         ("rocmenv config set offline t", ["true"]),
         ("rocmenv config set aliases.mine 6.3", ["6.3.0"]),
+        ("rocmenv config set targets gfx120X", ["gfx120X-all"]),
+        ("rocmenv gpu --gpu gfx115", [*(f"gfx115{n}" for n in range(4)), *GFX115X]),
+        ("rocmenv gpu --gpu gfx90a,GFX125x-d", ["gfx90a,gfx125X-dcgpu"]),
+        ("rocmenv gpu --gpu n", ["none"]),
         ("rocmenv init fi", ["fish"]),
     ],
 )

@@ -50,6 +50,8 @@ def test_a_gpu_that_the_release_does_not_list() -> None:
         ("5.3.0", "gfx1201", []),  # nobody looked its table up
         ("7.13.0", "gfx1201", []),
         ("6.3.0", "gfx1170", ["unknown-target"]),
+        ("6.3.0", "gfx1031", ["stand-in"]),
+        ("6.3.0", "gfx803", ["unlisted"]),
         ("7.11.0", "gfx1031", ["not-built"]),
         ("10.0.0", "gfx803", ["not-built"]),
         ("10.0.0", "gfx1103", ["libraries"]),
@@ -144,6 +146,13 @@ def test_a_driver_that_the_release_was_not_tested_with(
     found = [advice for advice in told(release, "gfx1100", driver) if advice.code == "driver"]
     start = f"release {release} is not listed as tested with this kernel driver, "
     assert [(a.text, a.hint) for a in found] == ([(f"{start}{text}", hint)] if text else [])
+
+
+def test_beside_another_gpu_no_override_is_advised() -> None:
+    """It would make that one pass for the other target too."""
+    both = [Target.parse("gfx1100"), Target.parse("gfx1036")]
+    found = advise(GPUS, Version.parse("6.3.0"), both)
+    assert [(advice.code, advice.hint) for advice in found] == [("stand-in", None)]
 
 
 def test_features_and_repeats_are_told_once() -> None:

@@ -71,4 +71,6 @@ def _shown(value: object) -> str:
         return str(value).lower()
     if isinstance(value, list):
         return ":".join(map(str, value))
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
     return "" if value is None else str(value)
