@@ -28,13 +28,15 @@ AUTO = "auto"
 class Wish:
     """What to install: the request as typed, the channel, or a file in its place.
 
-    `name` is the version to install it as, where that differs from its own.
+    `name` is the version to install it as, where that differs from its own; `gpus` are the
+    words of `--gpu`.
     """
 
     spec: str
     channel: str
     source: str | None = None
     name: str | None = None
+    gpus: tuple[str, ...] = ()
     request: Request = field(default_factory=Request)
 
 
@@ -86,6 +88,11 @@ def make_plan(
     release = _pick(data, Spec.parse(wish.spec), wish.channel)
     channel = channel_of(data, release, wish.channel)
     request = completed(wish.request, settings, channel)
+    request, notes, against = for_gpus(process, settings, wish.gpus, request, release)
+    for note in notes:
+        report.note(note)
+    for warning in against if data.release(release) else ():  # tables know no others
+        report.warn(warning)
     report.step(f"reading the index of {release}")
     if channel == "tarball":
         from rocmenv.sources import tarball  # noqa: PLC0415 - as above
@@ -116,6 +123,36 @@ def channel_of(data: Catalog, release: Version, wished: str) -> str:
     if wished != AUTO:
         return wished
     return "legacy" if catalog.is_legacy(data, release) else "tarball"
+
+
+def for_gpus(
+    process: Process, settings: Settings, words: tuple[str, ...], request: Request, release: Version
+) -> tuple[Request, tuple[str, ...], tuple[str, ...]]:
+    """`request` with the GPUs to install for, notes on them, and what is known against them.
+
+    The GPUs are looked for unless a person names them in `words` or a setting. Nothing is
+    refused here: tables are older than machines.
+    """
+    from rocmenv.model.advice import advise  # noqa: PLC0415 - most commands need no tables
+    from rocmenv.ops.targets import wanted  # noqa: PLC0415 - as above
+    from rocmenv.probe.gpu import look  # noqa: PLC0415 - as above
+    from rocmenv.sources import gpus  # noqa: PLC0415 - as above
+
+    tables, machine = gpus.load(), look(process)
+    found = wanted(process, settings, words, look=lambda: machine)
+    families = {
+        family.name: tuple(str(t.base) for t in family.targets)
+        for family in (*tables.families, *tables.groups)
+        if family.holds_in(release)
+    }
+    targets = tuple(dict.fromkeys(str(t.base) for t in found.kept(release) or ()))
+    driver = None if words else machine.driver
+    against = advise(tables, release, found.targets or (), driver, wsl=machine.is_wsl)
+    return (
+        replace(request, targets=targets, families=families),
+        found.notes,
+        tuple(f"{a.text}{f' ({a.hint})' if a.hint else ''}; source: {a.source}" for a in against),
+    )
 
 
 def _pick(data: Catalog, spec: Spec, channel: str) -> Version:

@@ -216,6 +216,37 @@ def test_an_archive_for_every_gpu(call: Callable[..., Result], vendor: Vendor, r
     assert (prefix / ".kpack/blas_gfx1100.kpack").exists()
 
 
+def test_the_archive_of_the_gpus_family(
+    call: Callable[..., Result], vendor: Vendor, root: Root
+) -> None:
+    groups = ("multiarch", "gfx110X-all", "gfx94X-dcgpu")
+    vendor.has("core/tarball", *(name(group, "10.0.1") for group in groups))
+    for words, environ, group in (
+        (("--gpu", "gfx1101"), {}, "gfx110X-all"),
+        ((), {"ROCMENV_TARGETS": "gfx942"}, "gfx94X-dcgpu"),
+        (("--gpu", "gfx1100", "--gpu", "gfx942"), {}, "multiarch"),
+        (("--gpu", "all"), {"ROCMENV_TARGETS": "gfx942"}, "multiarch"),
+    ):
+        plan = call("install", "10.0.1", "--dry-run", "--json", *words, **environ).fine()
+        assert json.loads(plan)["parts"][0]["name"] == name(group, "10.0.1"), words
+
+
+def test_a_gpu_without_an_archive(call: Callable[..., Result], vendor: Vendor) -> None:
+    vendor.has("core/tarball", name("gfx110X-all", "10.0.1"))
+    result = call("install", "10.0.1", "-q", "--gpu", "gfx942")
+    assert result.refused() == "no archive of 10.0.1 has code for gfx942; there are `gfx110X-all`"
+    result = call("install", "10.0.1", "-q", "--gpu", "gfx94")
+    assert "gfx94" in result.refused(2)
+
+
+def test_what_speaks_against_a_gpu_is_told(call: Callable[..., Result], vendor: Vendor) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.1.0"))
+    result = call("install", "10.1.0", "--dry-run", "--gpu", "gfx1010")
+    assert result.fine()
+    assert "gfx1010" in result.err
+    assert "source: " in result.err
+
+
 def test_the_candidate_in_the_stable_place(
     call: Callable[..., Result], vendor: Vendor, root: Root
 ) -> None:

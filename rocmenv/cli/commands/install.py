@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rocmenv.cli.completion import complete_profile, complete_release
+from rocmenv.cli.completion import complete_profile, complete_release, complete_target
 from rocmenv.cli.output import amount, say, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 )
 @click.option("--with", "extra", metavar="PACKAGE", multiple=True, help="A further package.")
 @click.option("--as", "name", metavar="VERSION", help="Name to install it as, such as 6.3.0+test.")
+@click.option(
+    "--gpu",
+    "gpus",
+    metavar="TARGET",
+    multiple=True,
+    help="A GPU to install for, such as gfx1100, a family, or `all`; else those found.",
+    shell_complete=complete_target,
+)
 @click.option("--suite", help="The repository's suite, such as jammy.")
 @click.option("--mirror", metavar="URL", help="Base address in place of AMD's.")
 @click.option("--keyring", metavar="FILE|URL", help="Signing keys in place of the channel's.")
@@ -87,20 +95,7 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     downloads = ops.downloads_for(
         ctx.root, offline=bool(given["offline"]) or bool(settings["offline"])
     )
-    wish = Wish(
-        spec=spec,
-        channel=_text(given["channel"]) or settings["channel"],
-        source=_text(given["source"]),
-        name=_text(given["name"]),
-        request=Request(
-            profile=_text(given["profile"]) or settings["profile"],
-            extra=tuple(given["extra"]) if isinstance(given["extra"], tuple) else (),
-            suite=_text(given["suite"]),
-            mirror=_text(given["mirror"]),
-            keyring=_text(given["keyring"]),
-            fingerprint=_text(given["fingerprint"]),
-        ),
-    )
+    wish = _wish(spec, given, settings)
     if not given["dry_run"]:
         named = None if given["reinstall"] else ops.already(ctx.process, ctx.root, wish)
         if named is not None:
@@ -123,6 +118,24 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     _tell_done(item, given, f"({amount(item.receipt.size)}) is installed")
 
 
+def _wish(spec: str, given: dict[str, object], settings: Settings) -> Wish:
+    return Wish(
+        spec=spec,
+        channel=_text(given["channel"]) or settings["channel"],
+        source=_text(given["source"]),
+        name=_text(given["name"]),
+        gpus=_words(given["gpus"]),
+        request=Request(
+            profile=_text(given["profile"]) or settings["profile"],
+            extra=_words(given["extra"]),
+            suite=_text(given["suite"]),
+            mirror=_text(given["mirror"]),
+            keyring=_text(given["keyring"]),
+            fingerprint=_text(given["fingerprint"]),
+        ),
+    )
+
+
 def _tell_done(item: Installed, given: dict[str, object], words: str) -> None:
     if given["as_json"]:
         say_json({"version": str(item.version), "prefix": item.prefix})
@@ -134,7 +147,7 @@ def _tell_unused(item: Installed, words: tuple[str, ...], given: dict[str, objec
     """A note about options for the packages of an install that is there already."""
     suffixes = ("", str(item.version.without_local))  # legacy's packages end in their release
     have = {part.name for part in item.receipt.items}
-    extra = given["extra"] if isinstance(given["extra"], tuple) else ()
+    extra = _words(given["extra"])
     lacks = any({f"{name}{s}" for s in suffixes}.isdisjoint(have) for name in extra)
     options = (("--with", lacks), ("--profile", given["profile"]))
     unused = [f"`{option}`" for option, is_unused in options if is_unused]
@@ -187,3 +200,7 @@ def _show(plan: Plan, *, as_json: bool) -> None:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return tuple(value) if isinstance(value, tuple) else ()
