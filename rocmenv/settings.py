@@ -27,6 +27,7 @@ class Setting:
     choices: tuple[str, ...] = ()
 
 
+SHARE_WAYS = ("auto", "reflink", "hardlink", "off")
 PROFILE_NAMES = ("runtime", "hip", "sdk", "full")
 SETTINGS = (
     Setting(
@@ -45,6 +46,14 @@ SETTINGS = (
         bool,
         None,
         default=False,
+    ),
+    Setting(
+        "share",
+        "how files that several installs have are kept once: `auto`, `reflink`, `hardlink`, `off`",
+        str,
+        "ROCMENV_SHARE",
+        "auto",
+        SHARE_WAYS,
     ),
     Setting("offline", "open no connection", bool, "ROCMENV_OFFLINE", default=False),
     Setting("search", "folders in which AMD's packages install", list, None, ["/opt"]),

@@ -112,7 +112,7 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     how = ops.options(
         settings, jobs, keep=bool(given["keep_downloads"]), reinstall=bool(given["reinstall"])
     )
-    item = ops.install(ctx.process, ctx.root, plan, downloads, how, report)
+    item = ops.install(ctx.process, ctx.root, plan, downloads, how, report, wish.request)
     _tell_result(item.receipt.host, item.receipt.unrelocated, quiet=bool(given["quiet"]))
     _tell_done(item, given, f"({amount(item.receipt.size)}) is installed")
 
