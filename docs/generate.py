@@ -32,6 +32,7 @@ _FILES = (
     ("ROOT/shims/COMMAND", "the shim of a command"),
     ("ROOT/activations", "rendered activations, which shims and hooks read"),
     ("ROOT/version", "the user's default"),
+    ("ROOT/projects", "the folders whose pins were seen"),
     ("ROOT/config.toml", "the settings"),
     ("ROOT/cache", "verified downloads, and parts of downloads"),
     (".rocm-version", "a project's pin"),

@@ -22,6 +22,7 @@ COMMANDS = {
     "env": "env",
     "init": "init",
     "du": "du",
+    "projects": "projects",
     "link": "link",
     "unlink": "unlink",
     "config": "config",
