@@ -5,6 +5,9 @@ from __future__ import annotations
 COMMANDS = {
     "install": "install",
     "uninstall": "uninstall",
+    "outdated": "outdated",
+    "upgrade": "upgrade",
+    "prune": "prune",
     "list-remote": "list_remote",
     "versions": "versions",
     "version": "version",
@@ -22,6 +25,7 @@ COMMANDS = {
     "env": "env",
     "init": "init",
     "du": "du",
+    "cache": "cache",
     "projects": "projects",
     "link": "link",
     "unlink": "unlink",
