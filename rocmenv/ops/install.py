@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from rocmenv import __version__
 from rocmenv.errors import SpaceError, StoreError
 from rocmenv.fetch.transfer import Downloads
+from rocmenv.model import manifest
 from rocmenv.model.receipt import Receipt
 from rocmenv.ops.plan import Wish, target
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.probe.prefix import find_layout, find_version
 from rocmenv.sources.base import Work
 from rocmenv.store import registry, transaction, trash
+from rocmenv.store.paths import RECEIPT_FOLDER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +76,10 @@ def install(
         report.step(f"checking {version}")
         receipt = _receipt(plan, built, str(stage.tree))
         _warn_of_blanks(root, report)
-        stage.commit(receipt)
+        files = built.inventory.entries(
+            str(stage.tree), skip=(RECEIPT_FOLDER,), jobs=how.jobs, cancel=downloads.cancel
+        )
+        stage.commit(receipt, manifest.render(files))
         left_out = rehash(process, root)
     trash.empty(root)
     if not how.keep_downloads:
