@@ -8,6 +8,7 @@ whatever the order of members and archives. `Tree.settle` then makes the links.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import secrets
 import shutil
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import ArchiveError, SpaceError
 from rocmenv.fetch.ar import data_member
 from rocmenv.fetch.decode import Stream
+from rocmenv.fetch.digest import sha256_of
 from rocmenv.fetch.links import Link, meant
 from rocmenv.fetch.members import Entry, clean, content, entries
 from rocmenv.fetch.settle import LeftOut, Placed, Settled, Settlement
@@ -108,17 +110,18 @@ class Tree:
         archive = _Archive(owner, str, self._cancel, rooted=False)
         with path.open("rb") as file, _told(f"the archive `{owner}`"):
             stream = Stream(file, owner)
-            waiting: list[tuple[Entry, Path | None]] = []
+            waiting: list[tuple[Entry, Path, str]] = []
             for entry in entries(stream):  # their places are known only at the archive's end
-                aside = self._aside() if entry.kind == "file" else None
-                if aside is not None:
-                    _write(stream, entry, archive.cancel, aside)
-                waiting.append((entry, aside))
-            top = _wrapping([entry for entry, _ in waiting])
-            for whole, aside in waiting:
+                aside, digest = self.root, ""
+                if entry.kind == "file":
+                    aside = self._aside()
+                    digest = _write(stream, entry, archive.cancel, aside)
+                waiting.append((entry, aside, digest))
+            top = _wrapping([entry for entry, _, _ in waiting])
+            for whole, aside, digest in waiting:
                 inner = _without(whole, top)
                 if inner is not None:
-                    self._take(archive, inner, _mover(aside))
+                    self._take(archive, inner, partial(_moved, aside, digest))
 
     def settle(self) -> Settled:
         """Make the links, merge what lies under them, and say what was left out.
@@ -132,8 +135,8 @@ class Tree:
             shutil.rmtree(self._spare, ignore_errors=True)
         return settled
 
-    def _take(self, archive: _Archive, entry: Entry, put: Callable[[Path], None]) -> None:
-        """Give `entry` its place; `put` brings a file's content there."""
+    def _take(self, archive: _Archive, entry: Entry, put: Callable[[Path], str]) -> None:
+        """Give `entry` its place; `put` brings a file's content there, and hashes it."""
         check(archive.cancel)
         archive.taken += 1
         placed = archive.place(entry.name)
@@ -162,13 +165,13 @@ class Tree:
             archive.seen[entry.name] = entry.target if entry.kind == "link" else archive.taken
 
     def _put(
-        self, archive: _Archive, entry: Entry, placed: str, put: Callable[[Path], None]
+        self, archive: _Archive, entry: Entry, placed: str, put: Callable[[Path], str]
     ) -> tuple[Path, Placed]:
         file = Placed(archive.owner, entry.size, entry.executable)
         archive.waiting.pop(placed, None)
         with self._guard:
             disk = self._state.claim(placed, file) or self._aside_unlocked()
-        put(disk)
+        file.sha256 = put(disk)
         with self._guard:
             self._state.written(placed, file, disk)
         return disk, file
@@ -198,7 +201,8 @@ class Tree:
         else:
             source, file = seen
             same = Entry(entry.name, "file", "", file.executable, 0.0, file.size)
-            archive.seen[entry.name] = self._put(archive, same, placed, partial(_hard_link, source))
+            again = partial(_hard_link, source, file.sha256)
+            archive.seen[entry.name] = self._put(archive, same, placed, again)
 
     def _repeat(self, archive: _Archive, stream: Stream) -> None:
         """Read the archive again for files that were left out and have hard links in the tree."""
@@ -209,11 +213,9 @@ class Tree:
             if number not in wanted:
                 continue
             aside = self._aside()
-            _write(stream, left, archive.cancel, aside)
+            again = partial(_hard_link, aside, _write(stream, left, archive.cancel, aside))
             for placed, entry in wanted[number].items():
-                self._put(
-                    archive, replace(left, name=entry.name), placed, partial(_hard_link, aside)
-                )
+                self._put(archive, replace(left, name=entry.name), placed, again)
 
     def _aside(self) -> Path:
         with self._guard:
@@ -289,16 +291,17 @@ def _without(entry: Entry, top: str) -> Entry | None:
     return replace(entry, name=entry.name.removeprefix(f"{top}/"), target=target)
 
 
-def _mover(aside: Path | None) -> Callable[[Path], None]:
-    def put(disk: Path) -> None:
-        if aside is not None:
-            aside.rename(disk)
-
-    return put
+def _moved(aside: Path, digest: str, disk: Path) -> str:
+    aside.rename(disk)
+    return digest
 
 
-def _write(stream: Stream, entry: Entry, cancel: threading.Event | None, disk: Path) -> None:
-    """Write the content of `entry`; the new file is ours alone, never one that exists."""
+def _write(stream: Stream, entry: Entry, cancel: threading.Event | None, disk: Path) -> str:
+    """Write the content of `entry`; its SHA-256 in hex.
+
+    The new file is ours alone, never one that exists.
+    """
+    digest = hashlib.sha256()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     is_sparse = len(entry.spans) != 1 or entry.spans[0] != (0, entry.size)
     file = os.open(disk, flags, 0o600)
@@ -307,6 +310,8 @@ def _write(stream: Stream, entry: Entry, cancel: threading.Event | None, disk: P
             check(cancel)
             if is_sparse:
                 os.lseek(file, offset, os.SEEK_SET)
+            else:
+                digest.update(piece)
             rest = piece
             while rest:
                 rest = rest[os.write(file, rest) :]
@@ -316,15 +321,17 @@ def _write(stream: Stream, entry: Entry, cancel: threading.Event | None, disk: P
         os.utime(file, (entry.mtime, entry.mtime))
     finally:
         os.close(file)
+    return sha256_of(disk, cancel).hexdigest() if is_sparse else digest.hexdigest()
 
 
-def _hard_link(source: Path, disk: Path) -> None:
+def _hard_link(source: Path, digest: str, disk: Path) -> str:
     try:
         os.link(source, disk, follow_symlinks=False)
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise
         shutil.copy2(source, disk, follow_symlinks=False)
+    return digest
 
 
 @contextmanager

@@ -14,15 +14,18 @@ from rocmenv import __version__
 from rocmenv.errors import SpaceError, StoreError
 from rocmenv.fetch.cache import in_use
 from rocmenv.fetch.transfer import Downloads
+from rocmenv.model import manifest
 from rocmenv.model.receipt import Receipt
 from rocmenv.ops.plan import Wish, target
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.probe.prefix import find_layout, find_version
 from rocmenv.sources.base import Request, Work
 from rocmenv.store import registry, transaction, trash
-from rocmenv.store.share import AUTO, Tree, share
+from rocmenv.store.paths import RECEIPT_FOLDER
+from rocmenv.store.share import AUTO, OFF, SMALLEST, Tree, share
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from rocmenv.model.receipt import Shared
@@ -91,9 +94,12 @@ def install(
         built = _build(root, plan, stage.tree, downloads, how, report)
         report.step(f"checking {version}")
         receipt = _receipt(plan, built, str(stage.tree), request)
-        receipt = replace(receipt, shared=_share(root, str(stage.tree), how.share))
         _warn_of_blanks(root, report)
-        stage.commit(receipt)
+        files = built.inventory.entries(
+            str(stage.tree), skip=(RECEIPT_FOLDER,), jobs=how.jobs, cancel=downloads.cancel
+        )
+        receipt = replace(receipt, shared=_share(root, str(stage.tree), files, how.share))
+        stage.commit(receipt, manifest.render(files))
         left_out = rehash(process, root)
     trash.empty(root)
     if not how.keep_downloads:
@@ -150,14 +156,33 @@ def _build(
         report.finish()
 
 
-def _share(root: Root, tree: str, way: str) -> Shared | None:
+def _share(root: Root, tree: str, files: Iterable[manifest.Entry], way: str) -> Shared | None:
     """Let the staged tree have files in common with the installs that there are."""
+    if way == OFF:
+        return None
     others = [
-        Tree(item.prefix)
+        _known(root, item)
         for item in registry.load(root).installed.values()
         if not item.receipt.is_link
     ]
-    return share(Tree(tree), others, way)
+    return share(Tree(tree, _digests(files)), others, way)
+
+
+def _known(root: Root, item: Installed) -> Tree:
+    """An install with the digests of its manifest; without them where there is none."""
+    try:
+        with open(
+            root.manifest(item.version), encoding="utf-8", errors="surrogateescape", newline="\n"
+        ) as lines:
+            digests = _digests(manifest.parse(lines, lines.name))
+        since = datetime.fromisoformat(item.receipt.time).timestamp()
+    except (OSError, ValueError, StoreError):
+        return Tree(item.prefix)
+    return Tree(item.prefix, digests, since)
+
+
+def _digests(files: Iterable[manifest.Entry]) -> dict[str, str]:
+    return {e.path: e.sha256 for e in files if e.sha256 and e.size >= SMALLEST}
 
 
 def _receipt(plan: Plan, built: Built, tree: str, request: Request | None) -> Receipt:

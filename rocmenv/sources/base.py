@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from rocmenv.fetch.inventory import Inventory
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.receipt import Item
     from rocmenv.model.version import Version
@@ -61,11 +62,13 @@ class Built:
 
     `cached` are files of the download cache that are no longer needed. `unrelocated` are
     files, relative to the prefix, that still name the place they were built for.
+    `inventory` says which package each file came from; what it lacks is read once more.
     """
 
     items: tuple[Item, ...]
     files: int
     size: int
+    inventory: Inventory
     notes: tuple[str, ...] = ()
     unrelocated: tuple[str, ...] = ()
     cached: tuple[Path, ...] = ()

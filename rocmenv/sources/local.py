@@ -86,11 +86,11 @@ class LocalPlan:
         """Unpack or copy it into the tree."""
         built_for = f"/opt/rocm-{self.version.xyz}"
         if not self.is_remote and os.path.isdir(self.source):
-            copied = copy_tree(self.source, work.tree)
+            copied = copy_tree(self.source, work.tree, work.downloads.cancel)
             # A folder that was unpacked elsewhere by hand still has the names of the build.
             names = {self.source, os.path.realpath(self.source), built_for}
             left = _relocated(work, names, copied.files)
-            return Built((), len(copied.files), copied.size, unrelocated=left)
+            return Built((), len(copied.files), copied.size, copied.inventory, unrelocated=left)
         path, cached = self._fetch(work)
         tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
         tree.add_tar(path, owner=self.name)
@@ -102,6 +102,7 @@ class LocalPlan:
             (item,),
             settled.files,
             settled.size,
+            settled.inventory,
             settled.notes,
             _relocated(work, {built_for}, settled.paths),
             cached,

@@ -117,6 +117,7 @@ class PackagePlan:
             tuple(_item(job.artifact, c.package) for job, c in zip(jobs, self.chosen, strict=True)),
             settled.files,
             settled.size,
+            settled.inventory,
             (*settled.notes, *done.notes, *self._left_out(settled)),
             done.unrelocated,
             cached,

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import LockedError, RootError, StoreError
 from rocmenv.store import registry, trash
 from rocmenv.store.lock import WRITERS, locked, not_writable, seems_held
-from rocmenv.store.paths import RECEIPT, RECEIPT_FOLDER
+from rocmenv.store.paths import MANIFEST, RECEIPT, RECEIPT_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from rocmenv.errors import RocmenvError
@@ -52,15 +52,22 @@ class Stage:
         """The folder that becomes `versions/VERSION`."""
         return self.folder / "tree"
 
-    def commit(self, receipt: Receipt) -> None:
+    def commit(self, receipt: Receipt, manifest: Iterable[str] | None = None) -> None:
         """Write the receipt and let the version appear, in place of one that is there.
+
+        `manifest` are the lines of the list of its files, for one that has files.
 
         The files reach the disk first: after a power cut the receipt must not stand for
         files that are not there. Raises `StoreError` when it cannot be put there.
         """
         target = self.root.version(self.version)
         must_be_ours(target)
-        self._write_receipt(receipt.render())
+        # What a source has brought under this name goes: it may be a link to anywhere.
+        trash.delete(self.tree / RECEIPT_FOLDER)
+        (self.tree / RECEIPT_FOLDER).mkdir()
+        self._write(RECEIPT, (receipt.render(),))
+        if manifest is not None:
+            self._write(MANIFEST, manifest)
         _sync(self.tree)
         with locked(self.root, WRITERS, f"install {self.version}"):
             try:
@@ -71,14 +78,10 @@ class Stage:
                 raise StoreError(msg) from error
             _sync_folder(self.root.versions)
 
-    def _write_receipt(self, text: str) -> None:
-        # What a source has brought under this name goes: it may be a link to anywhere.
-        folder = self.tree / RECEIPT_FOLDER
-        trash.delete(folder)
-        folder.mkdir()
+    def _write(self, name: str, texts: Iterable[str]) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with os.fdopen(os.open(self.tree / RECEIPT, flags, 0o644), "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(os.open(self.tree / name, flags, 0o644), "wb") as file:
+            file.writelines(text.encode("utf-8", "surrogateescape") for text in texts)
 
     def _put_in_place(self, target: Path) -> None:
         old = self.root.trash / self.folder.name
