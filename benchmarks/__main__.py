@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import cli, hook, install, scale, shim
+from benchmarks import cli, hook, install, scale, share, shim
 
 ALL = {
     "shim": shim.run,
@@ -20,6 +20,7 @@ ALL = {
     "cli": cli.run,
     "install": install.run,
     "scale": scale.run,
+    "share": share.run,
 }
 
 

@@ -38,6 +38,7 @@ _FILES = (
     ("ROOT/shims/COMMAND", "the shim of a command"),
     ("ROOT/activations", "rendered activations, which shims and hooks read"),
     ("ROOT/version", "the user's default"),
+    ("ROOT/projects", "the folders whose pins were seen"),
     ("ROOT/config.toml", "the settings"),
     ("ROOT/catalog.json", "releases and places that rocmenv did not come with"),
     ("ROOT/cache", "verified downloads, and parts of downloads"),

@@ -27,6 +27,7 @@ VARIABLES = (
     Variable("ROCMENV_FINGERPRINT", "fingerprint of the key that signs, in place of the channel's"),
     Variable("ROCMENV_JOBS", "how many packages are fetched and unpacked at once"),
     Variable("ROCMENV_TARGETS", "the GPU targets that installs are for, such as gfx1100"),
+    Variable("ROCMENV_SHARE", "how files that several installs have are kept once"),
     Variable("ROCMENV_OFFLINE", "1: open no connection, use what is in the cache"),
     Variable("ROCMENV_TRACEBACK", "1: show where a failure that should not happen came from"),
     Variable("ROCMENV_DIFF", "record of the activation in this shell", public=False),

@@ -32,6 +32,7 @@ class Setting:
 
 
 CHANNELS = ("auto", "legacy", "tarball", "native", "distro")
+SHARE_WAYS = ("auto", "reflink", "hardlink", "off")
 PROFILE_NAMES = ("runtime", "hip", "sdk", "full")
 SETTINGS = (
     Setting(
@@ -50,6 +51,14 @@ SETTINGS = (
         bool,
         None,
         default=False,
+    ),
+    Setting(
+        "share",
+        "how files that several installs have are kept once: `auto`, `reflink`, `hardlink`, `off`",
+        str,
+        "ROCMENV_SHARE",
+        "auto",
+        SHARE_WAYS,
     ),
     Setting("offline", "open no connection", bool, "ROCMENV_OFFLINE", default=False),
     Setting("targets", "the GPU targets that installs are for", tuple, "ROCMENV_TARGETS"),

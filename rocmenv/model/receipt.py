@@ -8,7 +8,7 @@ reads it without an import that costs start-up time.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from rocmenv.errors import StoreError
 from rocmenv.model.layout import Layout
@@ -32,6 +32,19 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """What an install has in common with others.
+
+    `method` is `reflink` or `hardlink`; the number of files and the sum of their sizes, in
+    bytes, are those of the time when it was installed.
+    """
+
+    method: str
+    files: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """One install or link.
 
@@ -39,7 +52,9 @@ class Receipt:
     `time` is UTC, ISO 8601. `prefix` is absolute for a link and None for an install, whose
     prefix is the folder that holds the receipt. `unrelocated` are files, relative to the
     prefix, that still name the place they were built for. `host` are packages of the
-    distribution that the install needs and the host lacks.
+    distribution that the install needs and the host lacks. `profile`, `extra` and `suite` are
+    what was asked for, empty where a channel has none or an older rocmenv kept none. `shared`
+    is None when every file is the install's own.
     """
 
     version: Version
@@ -55,6 +70,10 @@ class Receipt:
     notes: tuple[str, ...] = ()
     unrelocated: tuple[str, ...] = ()
     host: tuple[str, ...] = ()
+    profile: str = ""
+    extra: tuple[str, ...] = ()
+    suite: str = ""
+    shared: Shared | None = None
 
     @property
     def is_link(self) -> bool:
@@ -63,7 +82,7 @@ class Receipt:
 
     def render(self) -> str:
         """The text of the file."""
-        value = {
+        value: dict[str, object] = {
             "schema": SCHEMA,
             "version": str(self.version),
             "layout": self.layout.to_json(),
@@ -77,6 +96,7 @@ class Receipt:
             "notes": list(self.notes),
             "unrelocated": list(self.unrelocated),
             "host": list(self.host),
+            **self._optional(),
             "items": [
                 {
                     "name": i.name,
@@ -89,6 +109,16 @@ class Receipt:
             ],
         }
         return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
+
+    def _optional(self) -> dict[str, object]:
+        """The fields that not every receipt has."""
+        found: dict[str, object] = {
+            "profile": self.profile,
+            "extra": list(self.extra),
+            "suite": self.suite,
+            "shared": asdict(self.shared) if self.shared else None,
+        }
+        return {name: value for name, value in found.items() if value}
 
     @classmethod
     def parse(cls, text: str, path: str) -> Receipt:
@@ -112,6 +142,10 @@ class Receipt:
                 notes=_texts(value["notes"]),
                 unrelocated=_texts(value["unrelocated"]),
                 host=_texts(value["host"]),
+                profile=str(value.get("profile", "")),
+                extra=_texts(value.get("extra", [])),
+                suite=str(value.get("suite", "")),
+                shared=_shared(value.get("shared")),
             )
         except StoreError:
             raise
@@ -119,6 +153,15 @@ class Receipt:
             # Whatever is wrong with a file on disk is one thing to its reader: not a receipt.
             msg = f"{path} is not a receipt ({error.__class__.__name__}: {error})"
             raise StoreError(msg) from error
+
+
+def _shared(value: object) -> Shared | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        msg = f"{value!r} is not a table"
+        raise ValueError(msg)  # noqa: TRY004 - the caller treats every fault of a file alike
+    return Shared(str(value["method"]), int(value["files"]), int(value["size"]))
 
 
 def _texts(value: object) -> tuple[str, ...]:

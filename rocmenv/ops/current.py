@@ -60,7 +60,7 @@ def version_for(
     if versions is None:
         item = installed_for(process, root, selection)
         return item.version if item else None
-    spec = _without_alias(process, root, selection)
+    spec = without_alias(process, root, selection)
     if spec.is_system:
         return None
     version = choose(spec, versions)
@@ -71,13 +71,21 @@ def version_for(
 
 def installed_for(process: Process, root: Root, selection: Selection) -> Installed | None:
     """As `version_for` of whole installs, with receipt and prefix; the receipt is read once."""
-    spec = _without_alias(process, root, selection)
+    spec = without_alias(process, root, selection)
     if spec.is_system:
         return None
     item = _whole(root, spec)
     if item is None:
         raise _not_installed(selection, spec, registry.versions(root))
     return item
+
+
+def named(process: Process, root: Root, selection: Selection) -> Version | None:
+    """The version that a selection means, also a broken one that it names in full."""
+    try:
+        return version_for(process, root, selection)
+    except StoreError:
+        return version_for(process, root, selection, registry.versions(root))
 
 
 def _whole(root: Root, spec: Spec) -> Installed | None:
@@ -93,7 +101,8 @@ def _whole(root: Root, spec: Spec) -> Installed | None:
     return None
 
 
-def _without_alias(process: Process, root: Root, selection: Selection) -> Spec:
+def without_alias(process: Process, root: Root, selection: Selection) -> Spec:
+    """The request of a selection, with what an alias stands for in its place."""
     return _alias(process, root, selection) if selection.spec.is_alias else selection.spec
 
 

@@ -5,25 +5,30 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from rocmenv import __version__
 from rocmenv.errors import SpaceError, StoreError
+from rocmenv.fetch.cache import in_use
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model import manifest
 from rocmenv.model.receipt import Receipt
 from rocmenv.ops.plan import Wish, target
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.probe.prefix import find_layout, find_version
-from rocmenv.sources.base import Work
+from rocmenv.sources.base import Request, Work
 from rocmenv.store import registry, transaction, trash
 from rocmenv.store.paths import RECEIPT_FOLDER
+from rocmenv.store.share import AUTO, OFF, SMALLEST, Tree, share
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
+    from rocmenv.model.receipt import Shared
     from rocmenv.ops.report import Reporter
     from rocmenv.process import Process
     from rocmenv.settings import Settings
@@ -37,11 +42,16 @@ _JOBS = 8
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to install: `jobs` at once, and whether downloads stay in the cache."""
+    """How to install.
+
+    `jobs` at once; whether downloads stay in the cache; whether a version that is there is
+    replaced; how files that other installs have too are shared (a way of `store.share`).
+    """
 
     jobs: int
     keep_downloads: bool = False
     reinstall: bool = False
+    share: str = AUTO
 
 
 def options(settings: Settings, jobs: int | None, *, keep: bool, reinstall: bool) -> Options:
@@ -53,13 +63,22 @@ def options(settings: Settings, jobs: int | None, *, keep: bool, reinstall: bool
         jobs=jobs or settings["jobs"] or min(_JOBS, max(2, cores)),
         keep_downloads=keep or bool(settings["keep_downloads"]),
         reinstall=reinstall,
+        share=settings["share"],
     )
 
 
 def install(
-    process: Process, root: Root, plan: Plan, downloads: Downloads, how: Options, report: Reporter
+    process: Process,
+    root: Root,
+    plan: Plan,
+    downloads: Downloads,
+    how: Options,
+    report: Reporter,
+    request: Request | None = None,
 ) -> Installed:
     """Carry out `plan`. After any failure the root is as it was, but for the cache.
+
+    `request` is what was asked of a channel, for the receipt.
 
     An interrupt keeps verified downloads. Raises what the source raises, `SpaceError`,
     and `StoreError` when the tree is not the release that was asked for.
@@ -76,11 +95,12 @@ def install(
         transaction.must_be_ours(root.version(version))
         built = _build(root, plan, stage.tree, downloads, how, report)
         report.step(f"checking {version}")
-        receipt = _receipt(plan, built, str(stage.tree))
+        receipt = _receipt(plan, built, str(stage.tree), request)
         _warn_of_blanks(root, report)
         files = built.inventory.entries(
             str(stage.tree), skip=(RECEIPT_FOLDER,), jobs=how.jobs, cancel=downloads.cancel
         )
+        receipt = replace(receipt, shared=_share(root, str(stage.tree), files, how.share))
         stage.commit(receipt, manifest.render(files))
         left_out = rehash(process, root)
     trash.empty(root)
@@ -123,22 +143,54 @@ def _build(
     root: Root, plan: Plan, tree: Path, downloads: Downloads, how: Options, report: Reporter
 ) -> Built:
     report.start(f"installing {plan.version}", plan.download or 0)
+    work = Work(
+        tree=tree,
+        prefix=str(root.version(plan.version)),
+        downloads=downloads,
+        jobs=how.jobs,
+        on_bytes=report.advance,
+    )
+    needs_none = plan.download == 0  # and then makes none
     try:
-        return plan.build(
-            Work(
-                tree=tree,
-                prefix=str(root.version(plan.version)),
-                downloads=downloads,
-                jobs=how.jobs,
-                on_bytes=report.advance,
-            )
-        )
+        with nullcontext() if needs_none else in_use(root.cache, downloads.cancel):
+            return plan.build(work)
     finally:
         report.finish()
 
 
-def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
+def _share(root: Root, tree: str, files: Iterable[manifest.Entry], way: str) -> Shared | None:
+    """Let the staged tree have files in common with the installs that there are."""
+    if way == OFF:
+        return None
+    others = [
+        _known(root, item)
+        for item in registry.load(root).installed.values()
+        if not item.receipt.is_link
+    ]
+    return share(Tree(tree, _digests(files)), others, way)
+
+
+def _known(root: Root, item: Installed) -> Tree:
+    """An install with the digests of its manifest; without them where there is none."""
+    try:
+        with open(
+            root.manifest(item.version), encoding="utf-8", errors="surrogateescape", newline="\n"
+        ) as lines:
+            digests = _digests(manifest.parse(lines, lines.name))
+        since = datetime.fromisoformat(item.receipt.time).timestamp()
+    except (OSError, ValueError, StoreError):
+        return Tree(item.prefix)
+    return Tree(item.prefix, digests, since)
+
+
+def _digests(files: Iterable[manifest.Entry]) -> dict[str, str]:
+    return {e.path: e.sha256 for e in files if e.sha256 and e.size >= SMALLEST}
+
+
+def _receipt(plan: Plan, built: Built, tree: str, request: Request | None) -> Receipt:
     """The receipt, once the tree has been looked at."""
+    if request is None or plan.channel == "local":  # a tree of one's own has no profile
+        request = Request(profile="")
     found = find_version(tree)
     if found is not None and found.release != plan.version.release:
         msg = f"what {plan.origin} holds says it is {found}, not {plan.version}"
@@ -162,6 +214,9 @@ def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
         notes=(*plan.notes, *built.notes),
         unrelocated=built.unrelocated,
         host=tuple(plan.host),
+        profile=request.profile,
+        extra=request.extra,
+        suite=request.suite or "",
     )
 
 

@@ -125,6 +125,21 @@ def plan(
     )
 
 
+def releases(
+    request: Request, downloads: Downloads, *, etc: Path = _ETC
+) -> tuple[list[Version], tuple[str, ...]]:
+    """The releases that the machine's package sources offer, oldest first, and notes.
+
+    Raises as `plan`, when no source could be read.
+    """
+    found = read(etc, debian_architecture(), request.suite, Remembered(downloads))
+    usable, notes = _without_amds(found.repositories)
+    versions = {r.release for one in usable for r in _runtimes(one)}
+    if not versions and found.failures:
+        raise found.failures[0]
+    return sorted(versions), (*found.notes, *notes)
+
+
 def _without_amds(
     repositories: Iterable[LoadedRepository],
 ) -> tuple[list[LoadedRepository], list[str]]:

@@ -51,6 +51,11 @@ class Root:
         return self.path / "version"
 
     @property
+    def projects(self) -> Path:
+        """The folders whose pins were seen."""
+        return self.path / "projects"
+
+    @property
     def config(self) -> Path:
         """The settings."""
         return self.path / "config.toml"

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from rocmenv.errors import LockedError, RootError, StoreError
 from rocmenv.store import registry, trash
-from rocmenv.store.lock import WRITERS, locked, not_writable
+from rocmenv.store.lock import WRITERS, locked, not_writable, seems_held
 from rocmenv.store.paths import MANIFEST, RECEIPT, RECEIPT_FOLDER
 
 if TYPE_CHECKING:
@@ -202,6 +202,26 @@ def recover(root: Root) -> list[str]:
         if name not in noted:
             trash.delete(root.staging / name)
     return stopped
+
+
+def leftovers(root: Root) -> list[str]:
+    """The folders of changes that have ended, or have stopped: in `staging/` and `trash/`.
+
+    Only looks. What stays of a change that is under way is not among them.
+    """
+    noted = set(_names(root.journal))
+    return [
+        str(folder / name)
+        for folder in (root.staging, root.trash)
+        for name in sorted(_names(folder))
+        if name not in noted or not seems_held(root, name.rpartition(".")[0])
+    ]
+
+
+def _names(folder: Path) -> list[str]:
+    with suppress(OSError):
+        return os.listdir(folder)
+    return []
 
 
 def _put_back(root: Root, version: str, name: str) -> bool:

@@ -12,12 +12,16 @@ from rocmenv.cli.output import amount, say, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
 from rocmenv.cli.releases import list_releases
-from rocmenv.errors import UsageError
+from rocmenv.errors import NotInstalledError, UsageError
+from rocmenv.model.selection import Origin, Selection, Source
+from rocmenv.ops import current
 from rocmenv.ops import install as ops
+from rocmenv.ops.choose import remember_project
 from rocmenv.ops.listing import Wanted
 from rocmenv.ops.plan import AUTO, Wish, make_plan
 from rocmenv.settings import CHANNELS, Settings
 from rocmenv.sources.base import Request
+from rocmenv.store import pins
 from rocmenv.store.lock import must_be_writable
 
 if TYPE_CHECKING:
@@ -65,7 +69,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Plan or list as JSON.")
 @click.pass_obj
 def command(ctx: Context, /, spec: str | None, **given: object) -> None:
-    """Install VERSION: whole, or not at all.
+    """Install VERSION, or what the project here asks for: whole, or not at all.
 
     The newest fitting release is taken for `6.3`, `latest` or a range.
     """
@@ -84,9 +88,32 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
         )
         return
     if spec is None:
+        spec = _wanted_here(ctx, given)
+    if spec is not None:
+        _install(ctx, spec, given)
+    if not given["dry_run"]:
+        remember_project(ctx.process, ctx.root)
+
+
+def _wanted_here(ctx: Context, given: dict[str, object]) -> str | None:
+    """What the pin here asks for; None when that is installed, which is told."""
+    found = None if given["source"] else pins.nearest(ctx.process.cwd)
+    selection = Selection(found[1], Origin(Source.PIN, found[0])) if found else None
+    spec = current.without_alias(ctx.process, ctx.root, selection) if selection else None
+    if selection is None or spec is None or spec.is_system:
         msg = "a version is missing"
-        raise UsageError(msg, hint="`rocmenv install latest`, or `rocmenv install --list`")
-    _install(ctx, spec, given)
+        hint = "`rocmenv install latest`, or `rocmenv install --list`"
+        raise UsageError(msg, hint=hint)
+    try:
+        item = current.installed_for(ctx.process, ctx.root, selection)
+    except NotInstalledError:
+        item = None
+    if item is not None and not given["reinstall"]:
+        _tell_done(item, given, f"is installed already ({selection.origin})")
+        return None
+    if not given["quiet"]:
+        tell(f"rocmenv: {spec} ({selection.origin})")
+    return str(item.version if item else spec)
 
 
 def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
@@ -113,7 +140,7 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     how = ops.options(
         settings, jobs, keep=bool(given["keep_downloads"]), reinstall=bool(given["reinstall"])
     )
-    item = ops.install(ctx.process, ctx.root, plan, downloads, how, report)
+    item = ops.install(ctx.process, ctx.root, plan, downloads, how, report, wish.request)
     _tell_result(item.receipt.host, item.receipt.unrelocated, quiet=bool(given["quiet"]))
     _tell_done(item, given, f"({amount(item.receipt.size)}) is installed")
 
