@@ -6,6 +6,7 @@ COMMANDS = {
     "install": "install",
     "uninstall": "uninstall",
     "list-remote": "list_remote",
+    "verify": "verify",
     "versions": "versions",
     "version": "version",
     "use": "use",

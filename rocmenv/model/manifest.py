@@ -157,4 +157,4 @@ def _plain(text: str) -> str:
 
 def _refuse(path: str, words: str) -> NoReturn:
     msg = f"{path} is damaged: {words}"
-    raise StoreError(msg, hint="install the version again: `rocmenv install --reinstall VERSION`")
+    raise StoreError(msg)
