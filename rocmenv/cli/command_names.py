@@ -9,6 +9,7 @@ COMMANDS = {
     "upgrade": "upgrade",
     "prune": "prune",
     "list-remote": "list_remote",
+    "verify": "verify",
     "versions": "versions",
     "version": "version",
     "use": "use",
