@@ -32,7 +32,7 @@ class Silent:
     def warn(self, text: str) -> None:
         """Drop it."""
 
-    def start(self, text: str, total: int) -> None:
+    def start(self, text: str, total: int, what: str = "to download") -> None:
         """Drop it."""
 
     def advance(self, count: int) -> None:

@@ -10,6 +10,7 @@ COMMANDS = {
     "prune": "prune",
     "list-remote": "list_remote",
     "catalog": "catalog",
+    "verify": "verify",
     "versions": "versions",
     "version": "version",
     "use": "use",

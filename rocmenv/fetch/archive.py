@@ -7,9 +7,6 @@ whatever the order of members and archives. `Tree.settle` then makes the links.
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import os
 import secrets
 import shutil
 import threading
@@ -21,9 +18,9 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import ArchiveError, SpaceError
 from rocmenv.fetch.ar import data_member
 from rocmenv.fetch.decode import Stream
-from rocmenv.fetch.digest import sha256_of
+from rocmenv.fetch.disk import NO_ROOM, hard_link, moved, write
 from rocmenv.fetch.links import Link, meant
-from rocmenv.fetch.members import Entry, clean, content, entries
+from rocmenv.fetch.members import Entry, clean, entries
 from rocmenv.fetch.settle import LeftOut, Placed, Settled, Settlement
 from rocmenv.fetch.stop import check
 
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LeftOut", "Settled", "Tree"]
 
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 # A folder that lies at the top of a ROCm tree is never a wrapping folder, even when alone.
 _TOP_NAMES = frozenset(
     {".info", ".kpack", "amdgcn", "bin", "include", "lib", "lib64", "libexec", "llvm", "share"}
@@ -92,7 +88,7 @@ class Tree:
         with path.open("rb") as file, _told(f"the archive `{owner}`"):
             stream = Stream(data_member(file, owner), owner, threads=threads)
             for entry in entries(stream):
-                self._take(archive, entry, partial(_write, stream, entry, archive.cancel))
+                self._take(archive, entry, partial(write, stream, entry, archive.cancel))
             if archive.waiting:
                 file.seek(0)
                 again = Stream(data_member(file, owner), owner, threads=threads)
@@ -115,13 +111,23 @@ class Tree:
                 aside, digest = self.root, ""
                 if entry.kind == "file":
                     aside = self._aside()
-                    digest = _write(stream, entry, archive.cancel, aside)
+                    digest = write(stream, entry, archive.cancel, aside)
                 waiting.append((entry, aside, digest))
             top = _wrapping([entry for entry, _, _ in waiting])
             for whole, aside, digest in waiting:
                 inner = _without(whole, top)
                 if inner is not None:
-                    self._take(archive, inner, partial(_moved, aside, digest))
+                    self._take(archive, inner, partial(moved, aside, digest))
+
+    def add_link(self, path: str, target: str, *, owner: str) -> None:
+        """A link of another archive, which is not unpacked here, at `path` in the tree.
+
+        So that what lies behind it gets its right place.
+        """
+        from_top, parts = meant(target, ()) or (True, ("..",))
+        link = Link(owner, path, target, parts, from_top, str)
+        with self._guard:
+            self._state.add_link(path, link)
 
     def settle(self) -> Settled:
         """Make the links, merge what lies under them, and say what was left out.
@@ -201,7 +207,7 @@ class Tree:
         else:
             source, file = seen
             same = Entry(entry.name, "file", "", file.executable, 0.0, file.size)
-            again = partial(_hard_link, source, file.sha256)
+            again = partial(hard_link, source, file.sha256)
             archive.seen[entry.name] = self._put(archive, same, placed, again)
 
     def _repeat(self, archive: _Archive, stream: Stream) -> None:
@@ -213,7 +219,7 @@ class Tree:
             if number not in wanted:
                 continue
             aside = self._aside()
-            again = partial(_hard_link, aside, _write(stream, left, archive.cancel, aside))
+            again = partial(hard_link, aside, write(stream, left, archive.cancel, aside))
             for placed, entry in wanted[number].items():
                 self._put(archive, replace(left, name=entry.name), placed, again)
 
@@ -291,49 +297,6 @@ def _without(entry: Entry, top: str) -> Entry | None:
     return replace(entry, name=entry.name.removeprefix(f"{top}/"), target=target)
 
 
-def _moved(aside: Path, digest: str, disk: Path) -> str:
-    aside.rename(disk)
-    return digest
-
-
-def _write(stream: Stream, entry: Entry, cancel: threading.Event | None, disk: Path) -> str:
-    """Write the content of `entry`; its SHA-256 in hex.
-
-    The new file is ours alone, never one that exists.
-    """
-    digest = hashlib.sha256()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    is_sparse = len(entry.spans) != 1 or entry.spans[0] != (0, entry.size)
-    file = os.open(disk, flags, 0o600)
-    try:
-        for offset, piece in content(stream, entry):
-            check(cancel)
-            if is_sparse:
-                os.lseek(file, offset, os.SEEK_SET)
-            else:
-                digest.update(piece)
-            rest = piece
-            while rest:
-                rest = rest[os.write(file, rest) :]
-        if is_sparse:
-            os.ftruncate(file, entry.size)
-        os.fchmod(file, 0o755 if entry.executable else 0o644)
-        os.utime(file, (entry.mtime, entry.mtime))
-    finally:
-        os.close(file)
-    return sha256_of(disk, cancel).hexdigest() if is_sparse else digest.hexdigest()
-
-
-def _hard_link(source: Path, digest: str, disk: Path) -> str:
-    try:
-        os.link(source, disk, follow_symlinks=False)
-    except OSError as error:
-        if error.errno in _NO_ROOM:
-            raise
-        shutil.copy2(source, disk, follow_symlinks=False)
-    return digest
-
-
 @contextmanager
 def _told(what: str) -> Iterator[None]:
     """Say what was being unpacked when the system refuses something."""
@@ -341,7 +304,7 @@ def _told(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         words = (error.strerror or str(error)).lower()
-        if error.errno in _NO_ROOM:
+        if error.errno in NO_ROOM:
             message = f"no space is left while unpacking {what}"
             raise SpaceError(message, hint="free space on the file system of the root") from error
         raise ArchiveError(f"{what} cannot be unpacked: {words}") from error

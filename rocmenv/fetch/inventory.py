@@ -19,7 +19,7 @@ from rocmenv.fetch.stop import check
 from rocmenv.model.manifest import FILE, FOLDER, LINK, Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 PERMISSIONS = 0o7777
 _SHARED = 0o777  # a folder may inherit the set-group bit from the one above it
@@ -64,10 +64,8 @@ class Inventory:
         found = dict(walk(tree, skip))
         unsure = [p for p, s in found.items() if stat.S_ISREG(s.st_mode) and not self._sure(p, s)]
         with ThreadPoolExecutor(jobs) as pool:
-            paths = [os.path.join(tree, path) for path in unsure]
-            digests = dict(
-                zip(unsure, pool.map(lambda path: sha256_hex(path, cancel), paths), strict=True)
-            )
+            made = pool.map(lambda path: sha256_hex(os.path.join(tree, path), cancel), unsure)
+            digests = dict(zip(unsure, made, strict=True))
         return [self._entry(tree, path, found[path], digests) for path in sorted(found)]
 
     def _sure(self, path: str, status: os.stat_result) -> bool:
@@ -105,21 +103,32 @@ def sha256_hex(path: str, cancel: threading.Event | None = None) -> str:
     return sha256_of(path, cancel).hexdigest()
 
 
-def walk(tree: str, skip: Collection[str] = ()) -> Iterator[tuple[str, os.stat_result]]:
+def walk(
+    tree: str,
+    skip: Collection[str] = (),
+    on_error: Callable[[str, OSError], None] | None = None,
+) -> Iterator[tuple[str, os.stat_result]]:
     """Every path below the folder `tree`, relative to it, with its status; no link is followed.
 
-    `skip` are names at its top to leave out. Raises `OSError` for a folder that cannot be
-    read.
+    `skip` are names at its top to leave out. A folder that cannot be read goes to
+    `on_error`, with its path; without that the `OSError` is raised.
     """
     left = [""]
     while left:
         folder = left.pop()
-        with os.scandir(os.path.join(tree, folder)) as found:
-            for item in found:
-                if not folder and item.name in skip:
-                    continue
-                path = f"{folder}/{item.name}" if folder else item.name
-                status = item.stat(follow_symlinks=False)
-                yield path, status
-                if stat.S_ISDIR(status.st_mode):
-                    left.append(path)
+        try:
+            with os.scandir(os.path.join(tree, folder)) as found:
+                items = list(found)
+        except OSError as error:
+            if on_error is None:
+                raise
+            on_error(folder, error)
+            continue
+        for item in items:
+            if not folder and item.name in skip:
+                continue
+            path = f"{folder}/{item.name}" if folder else item.name
+            status = item.stat(follow_symlinks=False)
+            yield path, status
+            if stat.S_ISDIR(status.st_mode):
+                left.append(path)

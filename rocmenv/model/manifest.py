@@ -114,6 +114,28 @@ def parse(lines: Iterable[str], path: str) -> Iterator[Entry]:
     _refuse(path, "it has no end")
 
 
+def large_files(data: bytes, path: str, smallest: int) -> dict[str, str]:
+    """The SHA-256 of each file of `smallest` bytes or more, by its path.
+
+    `data` is a whole manifest, which is checked as `parse` checks it; for who needs a few of
+    many entries, a tenth of the time. Raises `StoreError` as `parse`.
+    """
+    end = data.rfind(b"\nend ") + 1
+    out = {}
+    try:
+        _check_head(data[:end].partition(b"\n")[0].decode(), path)
+        if not data[end:].endswith(f" {hashlib.sha256(data[:end]).hexdigest()}\n".encode()):
+            _refuse(path, "its lines are not those that were written")
+        for line in data[:end].split(b"\n"):
+            if line.startswith(b"f "):
+                _, _, size, sha256, _, name = line.split(b" ", _FIELDS["f"] - 1)
+                if int(size) >= smallest:
+                    out[_path(name.decode("utf-8", "surrogateescape"))] = sha256.decode()
+    except ValueError:
+        _refuse(path, "it has a line that is none")
+    return out
+
+
 def _check_head(line: str, path: str) -> None:
     word, _, number = line.rstrip("\n").partition(" ")
     if word != _WORD:
@@ -157,4 +179,4 @@ def _plain(text: str) -> str:
 
 def _refuse(path: str, words: str) -> NoReturn:
     msg = f"{path} is damaged: {words}"
-    raise StoreError(msg, hint="install the version again: `rocmenv install --reinstall VERSION`")
+    raise StoreError(msg)

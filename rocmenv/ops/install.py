@@ -172,11 +172,9 @@ def _share(root: Root, tree: str, files: Iterable[manifest.Entry], way: str) -> 
 
 def _known(root: Root, item: Installed) -> Tree:
     """An install with the digests of its manifest; without them where there is none."""
+    path = root.manifest(item.version)
     try:
-        with open(
-            root.manifest(item.version), encoding="utf-8", errors="surrogateescape", newline="\n"
-        ) as lines:
-            digests = _digests(manifest.parse(lines, lines.name))
+        digests = manifest.large_files(path.read_bytes(), str(path), SMALLEST)
         since = datetime.fromisoformat(item.receipt.time).timestamp()
     except (OSError, ValueError, StoreError):
         return Tree(item.prefix)

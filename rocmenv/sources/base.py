@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.inventory import Inventory
     from rocmenv.fetch.transfer import Downloads
+    from rocmenv.model.manifest import Entry
     from rocmenv.model.receipt import Item
     from rocmenv.model.version import Version
 
@@ -83,6 +84,21 @@ class Built:
     notes: tuple[str, ...] = ()
     unrelocated: tuple[str, ...] = ()
     cached: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What is to be made again of an install.
+
+    `entries` are all of its manifest, `wanted` the files whose content is gone. `there` is
+    the prefix with all the others. `items` and `origin` are the receipt's.
+    """
+
+    there: Path
+    entries: Sequence[Entry]
+    wanted: frozenset[str]
+    items: Sequence[Item]
+    origin: str
 
 
 class Plan(Protocol):

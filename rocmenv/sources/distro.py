@@ -33,7 +33,7 @@ from rocmenv.sources.distro_rules import (
 )
 from rocmenv.sources.distro_sources import Offers, read
 from rocmenv.sources.distro_tree import Mapping, finish
-from rocmenv.sources.packages import Chosen, Finished, PackagePlan
+from rocmenv.sources.packages import Chosen, Finished, Named, PackagePlan, Recipe
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class _Distro:
     release: Version
     own_prefix: tuple[str, ...] = ()
 
-    def mapping(self, package: Package) -> Mapping:
+    def mapping(self, package: Named) -> Mapping:
         return Mapping(with_man=is_rocm(package.name))
 
     def is_expected(self, member: str) -> bool:
@@ -68,6 +68,11 @@ class _Distro:
 
     def finish(self, work: Work, paths: Sequence[str]) -> Finished:
         return Finished(finish(work.tree, work.prefix, self.release.xyz, paths))
+
+
+def recipe(release: Version) -> Recipe:
+    """How packages of a distribution become the prefix of `release`."""
+    return _Distro(release)
 
 
 def plan(
@@ -118,7 +123,7 @@ def plan(
         version=name or release,
         channel="distro",
         chosen=tuple(Chosen(p, offers.home(p)) for p in closure.packages),
-        recipe=_Distro(release),
+        recipe=recipe(release),
         notes=(*found.notes, *notes),
         host=rules.missing(closure),
         remembered=remembered,

@@ -25,7 +25,7 @@ from rocmenv.sources.amd import (
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
-from rocmenv.sources.packages import Chosen, Finished, PackagePlan
+from rocmenv.sources.packages import Chosen, Finished, Named, PackagePlan, Recipe
 from rocmenv.sources.relocate import finish_legacy, relocate
 from rocmenv.sources.remembered import Remembered
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.version import Version
     from rocmenv.sources.apt.closure import Need
-    from rocmenv.sources.apt.index import Index, Package
+    from rocmenv.sources.apt.index import Index
     from rocmenv.sources.base import Request, Work
     from rocmenv.sources.catalog import Catalog, Channel
 
@@ -89,7 +89,7 @@ class _Legacy:
     def own_prefix(self) -> tuple[str, ...]:
         return (self.prefix,)
 
-    def mapping(self, _package: Package) -> BelowPrefix:
+    def mapping(self, _package: Named) -> BelowPrefix:
         return BelowPrefix(self.prefix.strip("/"))
 
     def is_expected(self, member: str) -> bool:
@@ -122,11 +122,16 @@ def plan(
         version=version,
         channel="legacy",
         chosen=tuple(Chosen(package, repository) for package in closure.packages),
-        recipe=_Legacy(release, channel.prefix.format(xyz=release.xyz)),
+        recipe=recipe(data, release),
         notes=repository.notes,
         host=tuple(str(need) for need in closure.unmet if need.is_known),
         remembered=remembered,
     )
+
+
+def recipe(data: Catalog, release: Version) -> Recipe:
+    """How packages of `release` become a prefix."""
+    return _Legacy(release, data.channels["legacy"].prefix.format(xyz=release.xyz))
 
 
 def folder(release: Version) -> str:

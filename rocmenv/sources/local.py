@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from rocmenv.errors import ArchiveError, HostError, visible
+from rocmenv.errors import ArchiveError, HostError, StoreError, visible
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import without_account
-from rocmenv.fetch.copy import copy_tree, tree_size
+from rocmenv.fetch.copy import copy_file, copy_tree, tree_size
 from rocmenv.fetch.digest import sha256_of
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.probe.prefix import is_shared
-from rocmenv.sources.base import Built, Part, Work
+from rocmenv.sources.base import Built, Lost, Part, Work
 from rocmenv.sources.relocate import relocate
 
 if TYPE_CHECKING:
@@ -141,3 +141,44 @@ def plan(version: Version, source: str, cwd: str) -> LocalPlan:
 def _relocated(work: Work, names: set[str], paths: Sequence[str]) -> tuple[str, ...]:
     """Let texts name the new place, not one of `names`; the files that still name an old one."""
     return relocate(work.tree, names, work.prefix, paths, work.jobs).left
+
+
+def rebuild(work: Work, lost: Lost, version: Version) -> tuple[Path, ...]:
+    """Make files of an install again in `work.tree`; the files of the cache that it took.
+
+    A tarball is unpacked whole; of a folder only what is wanted is copied. `StoreError` when
+    neither is what it was.
+    """
+    built_for = f"/opt/rocm-{version.xyz}"
+    if lost.items:
+        return _unpacked_again(work, lost, built_for)
+    for path in lost.wanted:
+        source = os.path.join(lost.origin, path)
+        if os.path.isfile(source) and not os.path.islink(source):
+            target = work.tree / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy_file(source, str(target), work.downloads.cancel)
+    names = {lost.origin, os.path.realpath(lost.origin), built_for}
+    _relocated(work, names, sorted(lost.wanted))
+    return ()
+
+
+def _unpacked_again(work: Work, lost: Lost, built_for: str) -> tuple[Path, ...]:
+    (item,) = lost.items
+    if "://" in lost.origin:
+        artifact = Artifact(item.url, item.name, item.size, item.sha256)
+        path = work.downloads.fetch(artifact, work.on_bytes)
+        cached: tuple[Path, ...] = (path,)
+    else:
+        path, cached = Path(lost.origin), ()
+        if (
+            not path.is_file()
+            or path.stat().st_size != item.size
+            or (sha256_of(path, work.downloads.cancel).hexdigest() != item.sha256)
+        ):
+            msg = f"{lost.origin} is not the archive any more that the version was installed from"
+            raise StoreError(msg)
+    tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
+    tree.add_tar(path, owner=item.name)
+    _relocated(work, {built_for}, tree.settle().paths)
+    return cached

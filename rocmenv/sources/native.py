@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from rocmenv.sources.apt.index import Index, Package
     from rocmenv.sources.base import Request, Work
     from rocmenv.sources.catalog import Catalog
+    from rocmenv.sources.packages import Named, Recipe
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "runtime": ("amdrocm{xy}{gfx}",),
@@ -76,7 +77,7 @@ class _Native:
     def own_prefix(self) -> tuple[str, ...]:
         return (self.prefix,)
 
-    def mapping(self, _package: Package) -> BelowPrefix:
+    def mapping(self, _package: Named) -> BelowPrefix:
         return BelowPrefix(self.prefix.strip("/"))
 
     def is_expected(self, member: str) -> bool:
@@ -84,6 +85,11 @@ class _Native:
 
     def finish(self, work: Work, paths: Sequence[str]) -> Finished:
         return Finished((), relocate(work.tree, self.prefix, work.prefix, paths, work.jobs).left)
+
+
+def recipe(release: Version) -> Recipe:
+    """How packages of `release` become a prefix."""
+    return _Native(native_prefix(release))
 
 
 def plan(
@@ -105,7 +111,7 @@ def plan(
         version=version,
         channel="native",
         chosen=tuple(Chosen(package, repository) for package in closure.packages),
-        recipe=_Native(native_prefix(release)),
+        recipe=recipe(release),
         notes=repository.notes,
         host=tuple(str(need) for need in closure.unmet if need.is_known),
         remembered=remembered,

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from urllib.parse import unquote
 
+from rocmenv.errors import StoreError
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import without_account
 from rocmenv.fetch.pipeline import Job, download_and_unpack
+from rocmenv.model.manifest import FOLDER, LINK
 from rocmenv.model.receipt import Item
+from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Built, Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from rocmenv.fetch.settle import Settled
-    from rocmenv.model.release import Artifact
     from rocmenv.model.version import Version
     from rocmenv.sources.apt.index import Package
     from rocmenv.sources.apt.repository import LoadedRepository
-    from rocmenv.sources.base import Work
+    from rocmenv.sources.base import Lost, Work
     from rocmenv.sources.remembered import Remembered
 
 
@@ -30,6 +36,14 @@ class Finished(NamedTuple):
     unrelocated: tuple[str, ...] = ()
 
 
+class Named(Protocol):
+    """A package, in an index or in a receipt."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
 class Recipe(Protocol):
     """How a channel makes a prefix out of its packages."""
 
@@ -37,14 +51,17 @@ class Recipe(Protocol):
     def own_prefix(self) -> tuple[str, ...]:
         """Absolute folders that mean the prefix in links of the packages."""
 
-    def mapping(self, package: Package) -> Callable[[str], str | None]:
+    def mapping(self, package: Named) -> Callable[[str], str | None]:
         """Where the members of a package go, as `Tree.add_deb` asks for it."""
 
     def is_expected(self, member: str) -> bool:
         """Whether it goes without saying that `member` is not in the prefix."""
 
     def finish(self, work: Work, paths: Sequence[str]) -> Finished:
-        """Make the unpacked `paths` fit their new place."""
+        """Make the unpacked `paths` fit their new place.
+
+        By new files in the place of old ones, never by edits: a file may have other names.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +143,67 @@ class PackagePlan:
     def _left_out(self, settled: Settled) -> list[str]:
         odd = (e for e in settled.left_out if not self.recipe.is_expected(e.member))
         return [f"left out {e.member}: {e.reason}" for e in odd]
+
+
+def rebuild(recipe: Recipe, work: Work, lost: Lost) -> tuple[Path, ...]:
+    """Make files of an install again in `work.tree`; the files of the cache that it took.
+
+    Only the packages that they came from are fetched. All other files of the install are
+    linked to, so that the recipe finds the tree that it had.
+
+    Raises `StoreError` for a package that the receipt does not have, and what fetching and
+    unpacking raise.
+    """
+    tree = Tree(work.tree, own_prefix=recipe.own_prefix, cancel=work.downloads.cancel)
+    owners = {e.owner for e in lost.entries if e.path in lost.wanted and e.owner}
+    items = [item for item in lost.items if item.name in owners]
+    if missing := owners - {item.name for item in items}:
+        msg = f"the receipt has no package `{min(missing)}`, which files are missing of"
+        raise StoreError(msg)
+    for entry in lost.entries:
+        if entry.kind == LINK and entry.owner:
+            tree.add_link(entry.path, entry.target, owner=entry.owner)
+    jobs = [Job(_artifact(item), item.name, recipe.mapping(item)) for item in items]
+    cached = download_and_unpack(
+        jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
+    )
+    settled = tree.settle()
+    complete(work.tree, lost)
+    recipe.finish(work, settled.paths)
+    return cached
+
+
+def complete(tree: Path, lost: Lost) -> None:
+    """Add what `tree` lacks of an install, but for what rocmenv itself had made there."""
+    for entry in lost.entries:
+        new = tree / entry.path
+        if os.path.lexists(new):
+            continue
+        if entry.kind == FOLDER:
+            new.mkdir(parents=True)
+        elif entry.owner and entry.kind == LINK:
+            new.parent.mkdir(parents=True, exist_ok=True)
+            new.symlink_to(entry.target)
+        elif entry.owner and entry.path not in lost.wanted:
+            _add(lost.there / entry.path, new)
+
+
+def _add(old: Path, new: Path) -> None:
+    """The same file in the new place, by a hard link where there are any.
+
+    Recipes put new files in the place of those that they change.
+    """
+    if not old.is_file() or old.is_symlink():
+        return
+    new.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(old, new, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(old, new)
+
+
+def _artifact(item: Item) -> Artifact:
+    return Artifact(item.url, unquote(item.url.rpartition("/")[2]), item.size, item.sha256)
 
 
 def _item(artifact: Artifact, package: Package) -> Item:

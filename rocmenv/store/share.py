@@ -31,7 +31,8 @@ _FICLONE = 0x40049409
 _NO_REFLINKS = frozenset(
     {errno.EOPNOTSUPP, errno.ENOTTY, errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EPERM}
 )
-_WRITABLE = 0o222
+WRITABLE = 0o222
+"""The rights that a file loses when it becomes one of several installs."""
 _PIECE = 1 << 20
 
 
@@ -189,11 +190,11 @@ def _clone(source: str, target: str, like: os.stat_result) -> None:
 def _link(source: str, target: str, like: os.stat_result) -> bool:
     """Make `target` a read-only hard link of `source`, if that has the mode and owner of `like`."""
     found = os.lstat(source)
-    mode = stat.S_IMODE(found.st_mode) & ~_WRITABLE
-    if mode != stat.S_IMODE(like.st_mode) & ~_WRITABLE or found.st_uid != like.st_uid:
+    mode = stat.S_IMODE(found.st_mode) & ~WRITABLE
+    if mode != stat.S_IMODE(like.st_mode) & ~WRITABLE or found.st_uid != like.st_uid:
         return False
     os.link(source, target, follow_symlinks=False)
-    if found.st_mode & _WRITABLE:
+    if found.st_mode & WRITABLE:
         os.chmod(target, mode)
     return True
 

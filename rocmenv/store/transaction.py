@@ -68,7 +68,7 @@ class Stage:
         self._write(RECEIPT, (receipt.render(),))
         if manifest is not None:
             self._write(MANIFEST, manifest)
-        _sync(self.tree)
+        sync(self.tree)
         with locked(self.root, WRITERS, f"install {self.version}"):
             try:
                 self._put_in_place(target)
@@ -261,7 +261,8 @@ def _exchange(one: Path, other: Path) -> bool:
     return bool(libc.renameat2(here, os.fsencode(one), here, os.fsencode(other), both) == 0)
 
 
-def _sync(tree: Path) -> None:
+def sync(tree: Path) -> None:
+    """Let what was written to the file system of the folder `tree` reach the disk."""
     # One call for the whole file system costs about what the data need to reach the disk;
     # a call a file costs a disk turn each.
     descriptor = os.open(tree, os.O_RDONLY)

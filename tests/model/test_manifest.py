@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocmenv.errors import StoreError
-from rocmenv.model.manifest import FILE, FOLDER, LINK, Entry, parse, render
+from rocmenv.model.manifest import FILE, FOLDER, LINK, Entry, large_files, parse, render
 
 DIGEST = "0f" * 32
 ENTRIES = (
@@ -95,3 +95,26 @@ def test_a_path_that_leaves_the_prefix_is_refused(path: str) -> None:
     made = render([Entry(path, FILE, 0o644, 1, DIGEST)])
     with pytest.raises(StoreError, match="m is damaged: line"):
         list(parse(made, "m"))
+
+
+@given(st.lists(files | links | folders, max_size=8), st.integers(0, 1 << 60))
+def test_the_quick_look_sees_the_same_large_files(entries: list[Entry], smallest: int) -> None:
+    ordered = sorted({e.path: e for e in entries}.values(), key=lambda e: e.path)
+    data = "".join(render(ordered)).encode("utf-8", "surrogateescape")
+    wanted = {e.path: e.sha256 for e in ordered if e.kind == FILE and e.size >= smallest}
+    assert large_files(data, "m", smallest) == wanted
+
+
+@given(st.data())
+def test_the_quick_look_refuses_what_was_changed(data: st.DataObject) -> None:
+    whole = "".join(render(ENTRIES)).encode()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    kept = data.draw(st.integers(0, len(whole) - 1))
+    end = whole.rindex(b"end ")
+    count = range(end, end + len(b"end 4"))  # which the lines themselves say
+    if at not in count:
+        changed = bytes([whole[at] ^ 1])
+        with pytest.raises(StoreError, match="m is damaged|newer rocmenv"):
+            large_files(whole[:at] + changed + whole[at + 1 :], "m", 0)
+    with pytest.raises(StoreError, match="m is damaged"):
+        large_files(whole[:kept], "m", 0)

@@ -132,3 +132,57 @@ def test_without_a_readable_manifest_files_are_compared(
         path.write_bytes(content)
     rocmenv("install", second[0], "--from", str(second[1]), ROCMENV_SHARE=HARDLINK).fine()
     assert inode(root, "6.2.0") == inode(root, "6.2.4")
+
+
+# Damage: what is written into one is written into both.
+
+
+def test_verify_minds_neither_the_rights_of_shared_files_nor_of_what_was_shared(
+    rocmenv: Runner, root: Root, sources: dict[str, Path]
+) -> None:
+    install_both(rocmenv, sources)
+    rocmenv("verify", "--deep", "6.2.0", "6.2.4").fine()
+    rocmenv("uninstall", "6.2.0").fine()
+    assert empty_soon(root.trash)
+    rocmenv("verify", "--deep", "6.2.4").fine()
+
+
+def test_an_edit_in_place_is_noticed_in_both_and_mended_in_each(
+    rocmenv: Runner, root: Root, sources: dict[str, Path]
+) -> None:
+    install_both(rocmenv, sources)
+    place = root.versions / "6.2.0/lib/kernels.dat"
+    place.chmod(0o644)
+    place.write_bytes(b"EDITED" + KERNELS[6:])
+    for version in sources:
+        assert "lib/kernels.dat" in rocmenv("verify", "--deep", version).out
+    rocmenv("verify", "--deep", "--repair", "6.2.4").fine()
+    assert (root.versions / "6.2.4/lib/kernels.dat").read_bytes() == KERNELS
+    assert place.read_bytes().startswith(b"EDITED"), "the other one is not touched"
+    rocmenv("verify", "--deep", "--repair", "6.2.0").fine()
+    assert place.read_bytes() == KERNELS
+
+
+def test_mending_the_rights_of_a_shared_file_leaves_it_read_only(
+    rocmenv: Runner, root: Root, sources: dict[str, Path]
+) -> None:
+    install_both(rocmenv, sources)
+    place = root.versions / "6.2.0/lib/kernels.dat"
+    place.chmod(0o755)
+    rocmenv("verify", "--repair", "6.2.4").fine()
+    assert stat.S_IMODE(place.stat().st_mode) == 0o444
+
+
+def test_what_was_edited_is_not_handed_on(
+    rocmenv: Runner, root: Root, sources: dict[str, Path]
+) -> None:
+    """Neither by the digest that it once had nor by its name and size."""
+    (first, tree), (second, other) = sources.items()
+    rocmenv("install", first, "--from", str(tree)).fine()
+    place = root.versions / first / "lib/kernels.dat"
+    with place.open("r+b") as file:
+        file.write(b"EDITED")
+    os.utime(place, (4_000_000_000, 4_000_000_000))
+    rocmenv("install", second, "--from", str(other), ROCMENV_SHARE=HARDLINK).fine()
+    assert (root.versions / second / "lib/kernels.dat").read_bytes() == KERNELS
+    assert inode(root, first) != inode(root, second)

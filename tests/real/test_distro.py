@@ -274,6 +274,20 @@ def test_programs_of_the_release_run(person: Person) -> None:
     assert "error while loading" not in done.stderr
 
 
+def test_what_is_damaged_is_mended_with_its_own_packages(person: Person) -> None:
+    """A header and a forwarding file that rocmenv made, behind whose back they were changed."""
+    header = person.prefix / "include/hip/hip_runtime.h"
+    info = person.prefix / ".info/version"
+    forward = next((person.prefix / "lib/cmake").glob("*/*-config.cmake"))
+    before = {path: path.read_bytes() for path in (header, info, forward)}
+    for path in before:
+        path.unlink()
+    assert person.rocmenv("verify", person.version).returncode == 1
+    done = person.rocmenv("verify", "--deep", "--repair", person.version)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def test_it_is_uninstalled_without_a_trace(person: Person) -> None:
     version = person.version
     done = person.rocmenv("uninstall", "--yes", version)
