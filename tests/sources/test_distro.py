@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rocmenv.errors import HostError, ResolveError, SignatureError
+from rocmenv.fetch.network import Network
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.layout import Kind
 from rocmenv.model.version import Spec, Version
@@ -158,7 +159,7 @@ class Machine:
             Spec.parse(spec),
             Version.parse(name) if name else None,
             Request(profile, extra, suite),
-            Downloads(self.root / "cache", attempts=1),
+            Downloads(self.root / "cache", network=Network(retries=0)),
             etc=self.etc,
             status=status,
         )
