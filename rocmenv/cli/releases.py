@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rocmenv.cli.output import say, say_json, tell
 from rocmenv.model.version import LATEST, Spec
 from rocmenv.ops import listing as releases
-from rocmenv.ops.install import downloads_for
+from rocmenv.ops.connect import downloads_for
 from rocmenv.settings import Settings
 from rocmenv.store import registry
 
@@ -22,10 +22,11 @@ def list_releases(
     online: bool,
     everything: bool,
     mirror: str | None,
+    offline: bool,
     as_json: bool,
 ) -> None:
     """Print them, oldest first, with date and a mark for what is installed."""
-    rows = _rows(ctx, online=online, everything=everything, mirror=mirror)
+    rows = _rows(ctx, online=online, everything=everything, mirror=mirror, offline=offline)
     if pattern is not None:
         spec = Spec.parse(pattern)
         newest = max((r.version for r in rows), default=None)
@@ -56,10 +57,10 @@ def list_releases(
 
 
 def _rows(
-    ctx: Context, *, online: bool, everything: bool, mirror: str | None
+    ctx: Context, *, online: bool, everything: bool, mirror: str | None, offline: bool
 ) -> list[releases.Row]:
     if not online:
         return releases.known(unlisted=everything)
     settings = Settings(ctx.process, ctx.root)
-    downloads = downloads_for(ctx.root, offline=bool(settings["offline"]))
+    downloads = downloads_for(ctx.process, ctx.root, settings, offline=offline)
     return releases.online(downloads, mirror or settings["legacy.mirror"], unlisted=everything)

@@ -14,6 +14,7 @@ from rocmenv.cli.progress import reporter
 from rocmenv.cli.releases import list_releases
 from rocmenv.errors import UsageError
 from rocmenv.ops import install as ops
+from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.plan import Wish, make_plan
 from rocmenv.settings import Settings
 from rocmenv.sources.base import Request
@@ -66,6 +67,7 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
             online=bool(given["online"]),
             everything=bool(given["everything"]),
             mirror=_text(given["mirror"]),
+            offline=bool(given["offline"]),
             as_json=bool(given["as_json"]),
         )
         return
@@ -78,9 +80,7 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
 def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     settings = Settings(ctx.process, ctx.root)
     report = reporter(quiet=bool(given["quiet"]) or bool(given["as_json"]))
-    downloads = ops.downloads_for(
-        ctx.root, offline=bool(given["offline"]) or bool(settings["offline"])
-    )
+    downloads = downloads_for(ctx.process, ctx.root, settings, offline=bool(given["offline"]))
     wish = Wish(
         spec=spec,
         channel=_text(given["channel"]) or settings["channel"],

@@ -14,6 +14,7 @@ from rocmenv.cli.releases import list_releases
 @click.option("--online", is_flag=True, help="Read the channel's own index.")
 @click.option("--mirror", metavar="URL", help="Base address in place of AMD's.")
 @click.option("--all", "everything", is_flag=True, help="Unlisted ones too.")
+@click.option("--offline", is_flag=True, help="Open no connection.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
 def command(
@@ -23,7 +24,16 @@ def command(
     online: bool,
     mirror: str | None,
     everything: bool,
+    offline: bool,
     as_json: bool,
 ) -> None:
     """List the known releases, oldest first; PATTERN is a version or a range."""
-    list_releases(ctx, spec, online=online, everything=everything, mirror=mirror, as_json=as_json)
+    list_releases(
+        ctx,
+        spec,
+        online=online,
+        everything=everything,
+        mirror=mirror,
+        offline=offline,
+        as_json=as_json,
+    )
