@@ -6,6 +6,7 @@ COMMANDS = {
     "install": "install",
     "uninstall": "uninstall",
     "list-remote": "list_remote",
+    "mirror": "mirror",
     "versions": "versions",
     "version": "version",
     "use": "use",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import without_account
 from rocmenv.fetch.pipeline import Job, download_and_unpack
+from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.receipt import Item
 from rocmenv.sources.base import Built, Part
 
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from rocmenv.sources.apt.repository import LoadedRepository
     from rocmenv.sources.base import Work
     from rocmenv.sources.remembered import Remembered
+
+
+_INCOMPLETE = (
+    "the mirror is not complete: one made by `rocmenv mirror` has the packages of its `--profile` "
+    "and `--with`; make it with those that are asked for here, or use another `--mirror URL`"
+)
 
 
 class Finished(NamedTuple):
@@ -108,9 +115,13 @@ class PackagePlan:
         jobs = [
             Job(c.artifact(), c.package.name, self.recipe.mapping(c.package)) for c in self.chosen
         ]
-        cached = download_and_unpack(
-            jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
-        )
+        try:
+            cached = download_and_unpack(
+                jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
+            )
+        except NotThereError as error:
+            msg = f"{error.message}, though the signed index lists it"
+            raise NotThereError(msg, hint=_INCOMPLETE) from error
         settled = tree.settle()
         done = self.recipe.finish(work, settled.paths)
         return Built(

@@ -29,6 +29,7 @@ CALLS = (
     ("install", "6.3.0", "--from", f"{FAR}/rocm.tar.gz"),
     ("install", "--list", "--online", "--mirror", FAR),
     ("list-remote", "--online", "--mirror", FAR),
+    ("mirror", "6.3.0", "--mirror", FAR, "--to", "DIR"),
 )
 
 
