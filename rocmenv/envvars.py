@@ -24,7 +24,7 @@ VARIABLES = (
     Variable("ROCMENV_MIRROR", "base address in place of the channel's own"),
     Variable("ROCMENV_KEYRING", "file with the signing keys, in place of the channel's own"),
     Variable("ROCMENV_FINGERPRINT", "fingerprint of the key that signs, in place of the channel's"),
-    Variable("ROCMENV_JOBS", "how many packages are fetched and unpacked at once"),
+    Variable("ROCMENV_JOBS", "how many packages are unpacked at once"),
     Variable("ROCMENV_TIMEOUT", "seconds to wait for a server"),
     Variable("ROCMENV_RETRIES", "how often to try again after a failure that may pass"),
     Variable("ROCMENV_RATE", "limit of bytes per second for all downloads, such as 10M"),

@@ -49,7 +49,7 @@ SETTINGS = (
         ("legacy", "distro"),
     ),
     Setting("profile", "which packages an install has", str, None, "hip", PROFILE_NAMES),
-    Setting("jobs", "packages fetched and unpacked at once", int, "ROCMENV_JOBS"),
+    Setting("jobs", "packages unpacked at once", int, "ROCMENV_JOBS"),
     Setting(
         "keep_downloads",
         "whether packages stay in the cache after an install",

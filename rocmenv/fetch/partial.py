@@ -183,23 +183,23 @@ class Fetch:
         with contextlib.closing(self._connections.open(self._artifact.url, headers)) as reply:
             if reply.status == 304:  # noqa: PLR2004 - HTTP: not modified
                 return True
-            if reply.status == 416:  # noqa: PLR2004 - HTTP: range not satisfiable
-                self._restart()
-                message = f"`{shown(self._artifact.url)}` does not continue a partial download"
-                raise RetryableError(message)
             is_part = reply.status == 206  # noqa: PLR2004 - HTTP: partial content
+            is_beyond = reply.status == 416  # noqa: PLR2004 - HTTP: range not satisfiable
             is_changed = offset > 0 and self._note_change(reply)
-            if is_part and (is_changed or not _continues(reply, offset)):
-                # Other bytes than those asked for: nothing can be made of them.
-                self._restart()
-                message = f"`{shown(self._artifact.url)}` sends another part than was asked for"
-                raise RetryableError(message)
-            if offset and not is_part:
-                self._restart()
-                offset = 0
-            self._resumed = self._resumed or offset > 0
-            self._receive(reply, offset)
-        return False
+            fits = not is_beyond and not (is_part and (is_changed or not _continues(reply, offset)))
+            if fits:
+                if offset and not is_part:
+                    self._restart()
+                    offset = 0
+                self._resumed = self._resumed or offset > 0
+                self._receive(reply, offset)
+                return False
+        if not offset:
+            message = f"`{shown(self._artifact.url)}` sends a part that nobody asked for"
+            raise TransferError(message, hint="use another mirror with `--mirror URL`")
+        # Nothing can be made of what came: from the start, once more.
+        self._restart()
+        return self._attempt(cached)
 
     def _take_partial(self) -> int:
         """The number of bytes that can be continued; their digest is taken."""

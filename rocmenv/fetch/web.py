@@ -10,7 +10,7 @@ import contextlib
 import threading
 import time
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rocmenv
@@ -39,6 +39,10 @@ _PORTS = {"http": 80, "https": 443}
 _PARTIAL, _UNCHANGED, _BEYOND = 206, 304, 416
 
 
+Place = tuple[str, str, int]
+"""A scheme, a host and a port: what a password is for."""
+
+
 class _Route(NamedTuple):
     """Where a connection leads; those with the same route may stand in for each other."""
 
@@ -58,8 +62,8 @@ class _Target:
     account: str | None
 
     @property
-    def place(self) -> tuple[str, str, int]:
-        """Scheme, host and port: what a password is for."""
+    def place(self) -> Place:
+        """Where the route ends."""
         return self.route[:3]
 
 
@@ -118,7 +122,7 @@ class Web:
         seen: set[str] = set()
         while True:
             seen.add(target.url)
-            answer = self._ask(target, headers, is_first=target.place == first.place)
+            answer = self._ask(target, headers, is_first=is_same_server(first.place, target.place))
             status = answer.status
             location = answer.headers.get("Location") if status in _REDIRECTS else None
             if location is None:
@@ -163,7 +167,10 @@ class Web:
         is_downgrade = scheme == "http" and target.route.scheme == "https"
         if scheme not in _PORTS or is_downgrade:
             raise bad_redirect(target.url, new)
-        return self._target(new)
+        found = self._target(new)
+        if found.account is None and found.place == target.place:
+            return replace(found, account=target.account)
+        return found
 
     def _ask(self, target: _Target, headers: Mapping[str, str], *, is_first: bool) -> Answer:
         import http.client  # noqa: PLC0415 - only when something is fetched
@@ -279,6 +286,13 @@ class Web:
             if self._context is None:
                 self._context = self._network.certificates.context()
             return self._context
+
+
+def is_same_server(first: Place, other: Place) -> bool:
+    """Whether a redirect stays with one server: the same place, or it encrypted."""
+    host = first[1]
+    upgrade = (("http", host, _PORTS["http"]), ("https", host, _PORTS["https"]))
+    return other == first or (first, other) == upgrade
 
 
 def _drain(answer: Answer) -> None:

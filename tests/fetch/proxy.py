@@ -95,6 +95,8 @@ class _Handler(BaseHTTPRequestHandler):
         far.close()
         self.send_response(reply.status)
         self.send_header("Content-Length", str(len(body)))
+        if location := reply.headers["Location"]:
+            self.send_header("Location", location)
         self.end_headers()
         self.wfile.write(body)
 

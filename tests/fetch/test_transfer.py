@@ -293,6 +293,26 @@ def test_a_part_that_nobody_asked_for_is_never_appended(
     assert [r.headers.get("Range") for r in site.seen] == [None, "bytes=100000-", None]
 
 
+@pytest.mark.parametrize("action", [("part", 50_000), 416])
+def test_starting_again_is_no_try(
+    site: Site, downloads: Downloads, tmp_path: Path, action: object
+) -> None:
+    """Also where no failure is forgiven."""
+    wanted = artifact(site)
+    site.script[f"/{NAME}"] = [("cut", 100_000), action]
+    strict = Downloads(tmp_path / "cache", network=Network(retries=0))
+    with pytest.raises(TransferError, match="ended after"):
+        strict.fetch(wanted)
+    assert strict.fetch(wanted).read_bytes() == BODY
+
+
+def test_a_range_that_nobody_asked_for_cannot_be_beyond(site: Site, downloads: Downloads) -> None:
+    site.always[f"/{NAME}"] = 416
+    with pytest.raises(TransferError, match="nobody asked for"):
+        downloads.fetch(artifact(site))
+    assert site.count(f"/{NAME}") == 1
+
+
 def test_a_part_without_asking_is_refused(site: Site, downloads: Downloads) -> None:
     artifact(site)
     site.always[f"/{NAME}"] = ("part", 1000)

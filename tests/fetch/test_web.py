@@ -19,8 +19,11 @@ from rocmenv.errors import TransferError
 from rocmenv.fetch.accounts import Accounts
 from rocmenv.fetch.certificates import Certificates
 from rocmenv.fetch.network import Network
+from rocmenv.fetch.proxies import Proxies
 from rocmenv.fetch.transfer import Downloads, NotThereError
+from rocmenv.fetch.web import is_same_server
 from rocmenv.model.release import Artifact
+from tests.fetch.proxy import Proxy, proxying
 from tests.fetch.server import Site, serving
 
 ME = "Basic bWU6czNjcmV0"  # me:s3cret
@@ -319,6 +322,55 @@ def test_passwords_stay_with_their_host(site: Site, tmp_path: Path) -> None:
         assert [s.headers.get("Authorization") for s in site.seen] == [ME, ME]
         # The file names the other server by its host, too; `default` is for nobody's redirect.
         assert [s.headers.get("Authorization") for s in other.seen] == [None, ME]
+
+
+def test_the_account_of_an_address_stays_for_redirects_of_its_server(
+    site: Site, downloads: Downloads
+) -> None:
+    site.files["/new"] = b"y"
+    for target in ("new", "/new", f"{site.url}/new"):
+        site.always["/old"] = ("redirect", target)
+        downloads.read(site.url.replace("://", "://me:s3cret@") + "/old")
+    assert [seen.headers.get("Authorization") for seen in site.seen] == [ME] * 6
+
+
+def test_the_default_account_is_for_no_host_that_a_redirect_names(tmp_path: Path) -> None:
+    """A proxy plays both hosts."""
+    hosts: dict[str, int] = {}
+    plain, other = "repo.example.invalid", "evil.example.invalid"
+    with serving(Site()) as site, proxying(Proxy(hosts)) as proxy:
+        hosts |= dict.fromkeys((plain, other), int(site.url.rpartition(":")[2]))
+        path = netrc(tmp_path, "default login me password s3cret")
+        network = Network(
+            retries=0,
+            proxies=Proxies.of({"http_proxy": proxy.url}, None),
+            accounts=Accounts.of({"NETRC": str(path)}, tmp_path),
+        )
+        downloads = Downloads(tmp_path / "cache", network=network)
+        site.files["/b"] = b"y"
+        for host in (plain, other):
+            site.always["/a"] = ("redirect", f"http://{host}/b")
+            downloads.read(f"http://{plain}/a")
+        sent = [headers.get("Authorization") for headers in proxy.headers]
+        assert sent == [ME, ME, ME, None]
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "is_same"),
+    [
+        (("http", "h", 80), ("http", "h", 80), True),
+        (("http", "h", 80), ("https", "h", 443), True),
+        (("http", "h", 80), ("https", "h", 8443), False),
+        (("http", "h", 8080), ("https", "h", 443), False),
+        (("https", "h", 443), ("http", "h", 80), False),
+        (("http", "h", 80), ("https", "g", 443), False),
+        (("http", "h", 80), ("http", "h", 81), False),
+    ],
+)
+def test_which_redirects_stay_with_a_server(
+    first: tuple[str, str, int], other: tuple[str, str, int], *, is_same: bool
+) -> None:
+    assert is_same_server(first, other) == is_same
 
 
 # Certificates.
