@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rocmenv.fetch.network import Network
 from rocmenv.fetch.transfer import Downloads
 from tests.fetch.server import Site, serving
 
@@ -34,7 +35,7 @@ def site() -> Iterator[Site]:
 @pytest.fixture
 def downloads(tmp_path: Path) -> Downloads:
     """Downloads into an empty cache, with next to no pause between attempts."""
-    return Downloads(tmp_path / "cache", timeout=5.0, attempts=3, pause=0.01)
+    return Downloads(tmp_path / "cache", network=Network(timeout=5.0, pause=0.01, retries=2))
 
 
 @pytest.fixture

@@ -185,3 +185,51 @@ def test_both_readers_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert by_writer.aliases() == by_library.aliases()
     with pytest.raises(ConfigError, match="is not TOML"):
         given(tmp_path, "jobs =")["jobs"]
+
+
+@pytest.mark.parametrize(
+    ("key", "right", "wrong"),
+    [
+        ("network.timeout", ("1", "030"), ("0", "-1", "1.5", "x")),
+        ("network.retries", ("0", "9"), ("-1", "", "many")),
+        ("network.rate", ("1", "500K", "10m", "2G"), ("0", "10MB", "1.5M", "fast", "10M\n")),
+        ("network.connections", ("1", "64"), ("0", "all")),
+        (
+            "network.proxy",
+            ("none", "http://h:3128", "https://me:pw@h:1/", "http://[::1]:8"),
+            ("h:3128", "socks5://h:1", "http://", "http://h:1/path", "direct", "http://a b"),
+        ),
+        ("network.ca", ("/etc/ca.pem", "~/ca.pem", "~", "/a b"), ("ca.pem", "./ca.pem", "~joe/x")),
+    ],
+)
+def test_what_settings_of_the_network_take(
+    key: str, right: tuple[str, ...], wrong: tuple[str, ...]
+) -> None:
+    setting = known_setting(key)
+    for text in right:
+        assert str(parse_value(setting, text, "x")) in (text, text.lstrip("0") or "0")
+    for text in wrong:
+        with pytest.raises(ConfigError, match=f"`{key}` should be "):
+            parse_value(setting, text, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[network]\nretries = -1", "network.retries"),
+        ("[network]\nrate = 'x'", "network.rate"),
+        ("[network]\nrate = 10", "network.rate"),
+        ("[network]\nproxy = 'h:1'", "network.proxy"),
+        ("[network]\nca = 'x.pem'", "network.ca"),
+    ],
+)
+def test_the_file_is_held_to_the_same_forms(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(ConfigError, match=f"`{key}` in .* should be"):
+        given(tmp_path, text)[key]
+
+
+def test_a_password_that_does_not_fit_is_not_shown(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        given(tmp_path, ROCMENV_PROXY="socks5://me:s3cret@h:1")["network.proxy"]
+    assert "s3cret" not in f"{caught.value.message}{caught.value.hint}"
+    assert caught.value.hint == "`unset ROCMENV_PROXY` goes back to the default"

@@ -11,6 +11,7 @@ COMMANDS = {
     "list-remote": "list_remote",
     "catalog": "catalog",
     "verify": "verify",
+    "mirror": "mirror",
     "versions": "versions",
     "version": "version",
     "use": "use",

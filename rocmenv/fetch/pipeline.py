@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _POLL = 0.05
 # A thread ends at the next piece it reads or writes, unless it sits in a name look-up.
 _GRACE = 1.0
-_MOST_DOWNLOADS = 4
 _MOST_WORKERS = 8
 
 
@@ -84,7 +83,7 @@ class _Run:
         fetchers: list[threading.Thread] = []
         unpackers: list[threading.Thread] = []
         try:
-            fetchers += self._start(self._fetch, min(_MOST_DOWNLOADS, len(jobs)))
+            fetchers += self._start(self._fetch, min(self.downloads.network.connections, len(jobs)))
             unpackers += self._start(self._unpack, workers if jobs else 0)
             self._wait_for(fetchers)
             for _ in unpackers:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from rocmenv import __version__
 from rocmenv.errors import SpaceError, StoreError
 from rocmenv.fetch.cache import in_use
-from rocmenv.fetch.transfer import Downloads
 from rocmenv.model import manifest
 from rocmenv.model.receipt import Receipt
 from rocmenv.ops.plan import Wish, target
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.receipt import Shared
     from rocmenv.ops.report import Reporter
     from rocmenv.process import Process
@@ -224,11 +224,6 @@ def _warn_of_blanks(root: Root, report: Reporter) -> None:
             f"the root `{root.path}` has a blank in its path, with which parts of ROCm 6.x itself "
             "are known to fail; a root without one is safer: set ROCM_ROOT"
         )
-
-
-def downloads_for(root: Root, *, offline: bool) -> Downloads:
-    """The downloads of a root."""
-    return Downloads(root.cache, offline=offline)
 
 
 def already(process: Process, root: Root, wish: Wish) -> Installed | None:

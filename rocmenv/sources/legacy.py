@@ -112,7 +112,7 @@ def plan(
     host = read_host(Path(STATUS))
     index = repository.index
     closure = close(
-        _roots(index, release, request),
+        roots_of(index, release, request),
         index,
         architecture=architecture,
         on_host=lambda relation: on_host(index, host, relation),
@@ -145,7 +145,7 @@ def suites(data: Catalog, release: Version, host: tuple[int, ...] | None) -> lis
     The newest build that the host can run comes first; a suite whose glibc nobody knows
     comes last. `HostError` when every suite needs a newer glibc than the host has.
     """
-    names = _named(data, release)
+    names = named_suites(data, release)
     glibcs = {name: data.suites[name] for name in names if name in data.suites}
     if host is None:
         msg = "AMD's packages need glibc, and this host has none"
@@ -162,7 +162,8 @@ def suites(data: Catalog, release: Version, host: tuple[int, ...] | None) -> lis
     return fitting + unknown
 
 
-def _named(data: Catalog, release: Version) -> tuple[str, ...]:
+def named_suites(data: Catalog, release: Version) -> tuple[str, ...]:
+    """The suites that a release has, as far as anybody knows, the best first."""
     known = data.release(release)
     return known.suites if known else _by_number(release)
 
@@ -189,14 +190,19 @@ def _open(
         except NotThereError as error:
             absent = error
     downloads.refuse_if_offline(absent)
-    suites_tried = " or ".join(f"`{name}`" for name in names)
-    msg = f"{shown(base)} has no suite {suites_tried} for release {release}"
-    raise RepositoryError(
-        msg, hint="`rocmenv install --list --online` shows what the server has; `--suite` picks one"
-    )
+    raise no_suite(base, names, release)
 
 
-def _roots(index: Index, release: Version, request: Request) -> list[str]:
+def no_suite(base: str, names: Sequence[str], release: Version) -> RepositoryError:
+    """The error for a repository that has none of these suites."""
+    tried = " or ".join(f"`{name}`" for name in names)
+    msg = f"{shown(base)} has no suite {tried} for release {release}"
+    hint = "`rocmenv install --list --online` shows what the server has; `--suite` picks one"
+    return RepositoryError(msg, hint=hint)
+
+
+def roots_of(index: Index, release: Version, request: Request) -> list[str]:
+    """The packages that a profile begins with, as far as the release has them."""
     if request.profile not in PROFILES:
         names = ", ".join(f"`{name}`" for name in PROFILES)
         msg = f"`{request.profile}` is not a profile of the legacy channel"
@@ -224,7 +230,7 @@ def _refuse_newer_libc(unmet: Sequence[Need], data: Catalog, release: Version, s
                 f"the build of release {release} for `{suite}` needs {need}, and this machine's "
                 f"is older ({' -> '.join(need.chain)})"
             )
-            older = [n for n in _named(data, release) if _is_older(data, n, suite)]
+            older = [n for n in named_suites(data, release) if _is_older(data, n, suite)]
             pick = f"pick a suite for an older system: `--suite {older[0]}`" if older else None
             hint = pick or "an older release may fit: `rocmenv install --list`"
             raise HostError(msg, hint=hint)

@@ -12,6 +12,7 @@ from rocmenv.errors import StoreError
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import without_account
 from rocmenv.fetch.pipeline import Job, download_and_unpack
+from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.manifest import FOLDER, LINK
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     from rocmenv.sources.apt.repository import LoadedRepository
     from rocmenv.sources.base import Lost, Work
     from rocmenv.sources.remembered import Remembered
+
+
+_INCOMPLETE = (
+    "the mirror is not complete: one made by `rocmenv mirror` has the packages of its `--profile` "
+    "and `--with`; make it with those that are asked for here, or use another `--mirror URL`"
+)
 
 
 class Finished(NamedTuple):
@@ -125,9 +132,13 @@ class PackagePlan:
         jobs = [
             Job(c.artifact(), c.package.name, self.recipe.mapping(c.package)) for c in self.chosen
         ]
-        cached = download_and_unpack(
-            jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
-        )
+        try:
+            cached = download_and_unpack(
+                jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
+            )
+        except NotThereError as error:
+            msg = f"{error.message}, though the signed index lists it"
+            raise NotThereError(msg, hint=_INCOMPLETE) from error
         settled = tree.settle()
         done = self.recipe.finish(work, settled.paths)
         return Built(

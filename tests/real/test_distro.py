@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from rocmenv.errors import HostError, RepositoryError, ResolveError, TransferError
+from rocmenv.fetch.network import Network
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Spec
 from rocmenv.sources import distro
@@ -100,7 +101,7 @@ class Person:
 @pytest.fixture(scope="module")
 def _offered(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Skip where this machine's sources have no ROCm that it can run."""
-    downloads = Downloads(tmp_path_factory.mktemp("distro") / "cache", attempts=2)
+    downloads = Downloads(tmp_path_factory.mktemp("distro") / "cache", network=Network(retries=1))
     try:
         distro.plan(Spec.parse("latest"), None, Request(), downloads)
     except (HostError, ResolveError, RepositoryError, TransferError) as error:

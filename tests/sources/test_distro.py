@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rocmenv.errors import HostError, ResolveError, SignatureError
+from rocmenv.fetch.network import Network
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.layout import Kind
 from rocmenv.model.version import Spec, Version
@@ -158,7 +159,7 @@ class Machine:
             Spec.parse(spec),
             Version.parse(name) if name else None,
             Request(profile, extra, suite),
-            Downloads(self.root / "cache", attempts=1),
+            Downloads(self.root / "cache", network=Network(retries=0)),
             etc=self.etc,
             status=status,
         )
@@ -368,7 +369,7 @@ def test_of_two_suites_the_asked_one_is_taken_as_a_whole(machine: Machine) -> No
 def test_the_releases_are_those_that_a_plan_can_have(machine: Machine) -> None:
     machine.offer("bookworm", *SYSTEM, *rocm())
     machine.offer("sid", *rocm("6.4.3-5", "21"), entry("libamdhip64-5", "5.7.1-7"))
-    downloads = Downloads(machine.root / "cache", attempts=1)
+    downloads = Downloads(machine.root / "cache", network=Network(retries=0))
     found, notes = distro.releases(Request(), downloads, etc=machine.etc)
     assert (list(map(str, found)), notes) == (["5.2.3", "6.4.3"], ())
     assert [str(machine.plan(str(release)).version) for release in found] == ["5.2.3", "6.4.3"]

@@ -9,7 +9,7 @@ import click
 from rocmenv.cli.output import say, say_json, tell
 from rocmenv.cli.program import Context, Group
 from rocmenv.ops.catalog import Change, update_from_file, update_from_pages
-from rocmenv.ops.install import downloads_for
+from rocmenv.ops.connect import downloads_for
 from rocmenv.settings import Settings
 from rocmenv.sources.catalog_file import merged, read_overlay
 from rocmenv.store.lock import must_be_writable
@@ -36,7 +36,7 @@ def update(
     settings = Settings(ctx.process, ctx.root)
     if not dry_run:
         must_be_writable(ctx.root)
-    downloads = downloads_for(ctx.root, offline=bool(settings["offline"]))
+    downloads = downloads_for(ctx.process, ctx.root, settings)
     if source:
         change = update_from_file(ctx.root, downloads, source, ctx.process.cwd, write=not dry_run)
     else:

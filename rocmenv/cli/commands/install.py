@@ -17,6 +17,7 @@ from rocmenv.model.selection import Origin, Selection, Source
 from rocmenv.ops import current
 from rocmenv.ops import install as ops
 from rocmenv.ops.choose import remember_project
+from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.listing import Wanted
 from rocmenv.ops.plan import AUTO, Wish, make_plan
 from rocmenv.settings import CHANNELS, Settings
@@ -84,6 +85,7 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
             ),
             online=bool(given["online"]),
             mirror=_text(given["mirror"]),
+            offline=bool(given["offline"]),
             as_json=bool(given["as_json"]),
         )
         return
@@ -119,9 +121,7 @@ def _wanted_here(ctx: Context, given: dict[str, object]) -> str | None:
 def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     settings = Settings(ctx.process, ctx.root)
     report = reporter(quiet=bool(given["quiet"]) or bool(given["as_json"]))
-    downloads = ops.downloads_for(
-        ctx.root, offline=bool(given["offline"]) or bool(settings["offline"])
-    )
+    downloads = downloads_for(ctx.process, ctx.root, settings, offline=bool(given["offline"]))
     wish = _wish(spec, given, settings)
     if not given["dry_run"]:
         named = None if given["reinstall"] else ops.already(ctx.process, ctx.root, wish)

@@ -9,7 +9,7 @@ import click
 from rocmenv.cli.output import say, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.ops import outdated as ops
-from rocmenv.ops.install import downloads_for
+from rocmenv.ops.connect import downloads_for
 from rocmenv.settings import Settings
 from rocmenv.sources.catalog_file import load
 from rocmenv.store import registry
@@ -36,7 +36,7 @@ def command(ctx: Context, *, online: bool, as_json: bool) -> None:
     out = ops.known(
         load(ctx.root.catalog),
         sorted(channels),
-        downloads_for(ctx.root, offline=bool(settings["offline"])),
+        downloads_for(ctx.process, ctx.root, settings),
         online=online,
         mirrors=(settings["legacy.mirror"], settings["therock.mirror"]),
         tell=lambda text: tell(f"note: {text}"),

@@ -15,6 +15,7 @@ from rocmenv.errors import RocmenvError, UsageError
 from rocmenv.ops import install as installing
 from rocmenv.ops import outdated
 from rocmenv.ops import upgrade as ops
+from rocmenv.ops.connect import downloads_for
 from rocmenv.settings import Settings
 from rocmenv.sources.catalog_file import load
 from rocmenv.store.lock import must_be_writable
@@ -61,9 +62,8 @@ def command(ctx: Context, /, versions: tuple[str, ...], **given: Any) -> int:  #
         msg = "name versions, or give `--all`; not both"
         raise UsageError(msg, hint="`rocmenv outdated` shows what could be newer")
     settings = Settings(ctx.process, ctx.root)
-    offline = bool(given["offline"]) or bool(settings["offline"])
     how = _How(
-        installing.downloads_for(ctx.root, offline=offline),
+        downloads_for(ctx.process, ctx.root, settings, offline=bool(given["offline"])),
         reporter(quiet=bool(given["quiet"]) or bool(given["as_json"])),
         installing.options(settings, given["jobs"], keep=False, reinstall=False),
         bool(given["dry_run"]),

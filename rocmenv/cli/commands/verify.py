@@ -13,7 +13,8 @@ from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
 from rocmenv.errors import RocmenvError, UsageError, visible
 from rocmenv.ops import current, verify
-from rocmenv.ops.install import downloads_for, options
+from rocmenv.ops.connect import downloads_for
+from rocmenv.ops.install import options
 from rocmenv.settings import Settings
 from rocmenv.store import registry
 
@@ -134,7 +135,7 @@ def _look(ctx: Context, answer: _Answer, given: dict[str, object]) -> None:
         return
     from rocmenv.ops.repair import repair  # noqa: PLC0415 - needs the network's modules
 
-    downloads = downloads_for(ctx.root, offline=bool(given["offline"]) or bool(settings["offline"]))
+    downloads = downloads_for(ctx.process, ctx.root, settings, offline=bool(given["offline"]))
     version = answer.item.version
     before, after = repair(ctx.process, ctx.root, version, downloads, how, report, deep=deep)
     left = {fault.entry.path for fault in after.faults}
