@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 
 from rocmenv.errors import HostError
 
@@ -18,6 +19,11 @@ def glibc() -> tuple[int, ...] | None:
     if name != "glibc":
         return None
     return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def is_windows() -> bool:
+    """Whether this is Windows itself, not a Linux in it."""
+    return sys.platform == "win32"
 
 
 def debian_architecture() -> str:
