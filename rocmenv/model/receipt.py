@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 
 from rocmenv.errors import StoreError
+from rocmenv.model.fingerprint import Fingerprint
 from rocmenv.model.layout import Layout
 from rocmenv.model.version import Version
 
@@ -39,7 +40,8 @@ class Receipt:
     `time` is UTC, ISO 8601. `prefix` is absolute for a link and None for an install, whose
     prefix is the folder that holds the receipt. `unrelocated` are files, relative to the
     prefix, that still name the place they were built for. `host` are packages of the
-    distribution that the install needs and the host lacks.
+    distribution that the install needs and the host lacks. `fingerprint` is what a link's
+    prefix was when it was registered.
     """
 
     version: Version
@@ -55,6 +57,7 @@ class Receipt:
     notes: tuple[str, ...] = ()
     unrelocated: tuple[str, ...] = ()
     host: tuple[str, ...] = ()
+    fingerprint: Fingerprint | None = None
 
     @property
     def is_link(self) -> bool:
@@ -63,7 +66,7 @@ class Receipt:
 
     def render(self) -> str:
         """The text of the file."""
-        value = {
+        value: dict[str, object] = {
             "schema": SCHEMA,
             "version": str(self.version),
             "layout": self.layout.to_json(),
@@ -88,6 +91,8 @@ class Receipt:
                 for i in self.items
             ],
         }
+        if self.fingerprint is not None:
+            value["fingerprint"] = self.fingerprint.to_json()
         return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
 
     @classmethod
@@ -112,6 +117,7 @@ class Receipt:
                 notes=_texts(value["notes"]),
                 unrelocated=_texts(value["unrelocated"]),
                 host=_texts(value["host"]),
+                fingerprint=_fingerprint(value.get("fingerprint")),
             )
         except StoreError:
             raise
@@ -119,6 +125,15 @@ class Receipt:
             # Whatever is wrong with a file on disk is one thing to its reader: not a receipt.
             msg = f"{path} is not a receipt ({error.__class__.__name__}: {error})"
             raise StoreError(msg) from error
+
+
+def _fingerprint(value: object) -> Fingerprint | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        msg = f"{value!r} is not a fingerprint"
+        raise ValueError(msg)  # noqa: TRY004 - as in the layout
+    return Fingerprint.from_json(value)
 
 
 def _texts(value: object) -> tuple[str, ...]:
