@@ -446,7 +446,7 @@ function rocmenv
         case '*'
             _rocmenv_run $argv; or return
             switch "$argv[1]"
-                case use local global install uninstall link unlink rehash config
+                case use local global install uninstall discover link unlink rehash config
                     set -g _rocmenv_last ''
                     _rocmenv_hook
             end

@@ -255,7 +255,7 @@ _rocmenv_command() {
     *)
       _rocmenv_run "$@" || return
       case ${1-} in
-        use | local | global | install | uninstall | link | unlink | rehash | config)
+        use | local | global | install | uninstall | discover | link | unlink | rehash | config)
           _rocmenv_last=''
           _rocmenv_hook
           ;;

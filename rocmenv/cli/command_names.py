@@ -21,6 +21,7 @@ COMMANDS = {
     "rehash": "rehash",
     "env": "env",
     "init": "init",
+    "discover": "discover",
     "link": "link",
     "unlink": "unlink",
     "config": "config",

@@ -95,7 +95,7 @@ def _must_be_the_same(item: Installed, selection: Selection) -> None:
     if change is not None and change.is_release:
         msg = f"{item.version} (linked to {item.prefix}) {change} ({selection.origin})"
         hint = f"run `rocmenv link --refresh {item.version}`"
-        raise ChangedError(msg, hint=hint)
+        raise ChangedError(msg, hint=f"{hint}; `rocmenv discover` shows what is there")
 
 
 def _whole(root: Root, spec: Spec) -> Installed | None:

@@ -36,7 +36,7 @@ def command(ctx: Context, prefix: str | None, version: str | None, old: str | No
         return
     if prefix is None:
         msg = "a prefix is missing"
-        raise UsageError(msg, hint="name the folder that holds `bin` and `lib`")
+        raise UsageError(msg, hint="`rocmenv discover` shows what there is to link")
     item = link(ctx.process, ctx.root, prefix, version)
     tell(f"rocmenv: {item.version} is {item.prefix}")
 
