@@ -96,6 +96,12 @@ class StoreError(RocmenvError):
     code = "store"
 
 
+class ChangedError(StoreError):
+    """A linked prefix has become another release than the one it was registered as."""
+
+    code = "changed"
+
+
 class LockedError(RocmenvError):
     """Another rocmenv holds the root for longer than we wait."""
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "du": "du",
     "cache": "cache",
     "projects": "projects",
+    "discover": "discover",
     "link": "link",
     "unlink": "unlink",
     "config": "config",

@@ -57,14 +57,16 @@ def complete_plus(_ctx: click.Context, process: Process, root: Root) -> list[str
 
 @_offering
 def complete_install(_ctx: click.Context, _process: Process, root: Root) -> list[str]:
-    """The versions that `uninstall` takes: no link, and no word that may mean another soon."""
-    return _versions(root, links=False)
+    """The versions that `uninstall` takes: no word that may mean another soon."""
+    return [str(version) for version in reversed(registry.versions(root))]
 
 
 @_offering
 def complete_link(_ctx: click.Context, _process: Process, root: Root) -> list[str]:
     """The versions that `unlink` takes, those among them whose prefix is gone."""
-    return _versions(root, links=True)
+    from rocmenv.ops.link import is_link  # noqa: PLC0415 - most commands need none of it
+
+    return [str(v) for v in reversed(registry.versions(root)) if is_link(root, v)]
 
 
 @_offering
@@ -129,9 +131,3 @@ def complete_file(
 def _installed(process: Process, root: Root) -> list[str]:
     words = [str(version) for version in reversed(registry.versions(root))]
     return [*words, *Settings(process, root).aliases(), "latest", "system"]
-
-
-def _versions(root: Root, *, links: bool) -> list[str]:
-    from rocmenv.ops.link import is_link  # noqa: PLC0415 - most commands need none of it
-
-    return [str(v) for v in reversed(registry.versions(root)) if is_link(root, v) is links]

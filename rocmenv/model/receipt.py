@@ -11,6 +11,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from rocmenv.errors import StoreError
+from rocmenv.model.fingerprint import Fingerprint
 from rocmenv.model.layout import Layout
 from rocmenv.model.version import Version
 
@@ -54,7 +55,8 @@ class Receipt:
     prefix, that still name the place they were built for. `host` are packages of the
     distribution that the install needs and the host lacks. `profile`, `extra` and `suite` are
     what was asked for, empty where a channel has none or an older rocmenv kept none. `shared`
-    is None when every file is the install's own.
+    is None when every file is the install's own. `fingerprint` is what a link's prefix was
+    when it was registered.
     """
 
     version: Version
@@ -74,6 +76,7 @@ class Receipt:
     extra: tuple[str, ...] = ()
     suite: str = ""
     shared: Shared | None = None
+    fingerprint: Fingerprint | None = None
 
     @property
     def is_link(self) -> bool:
@@ -108,6 +111,8 @@ class Receipt:
                 for i in self.items
             ],
         }
+        if self.fingerprint is not None:
+            value["fingerprint"] = self.fingerprint.to_json()
         return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
 
     def _optional(self) -> dict[str, object]:
@@ -146,6 +151,7 @@ class Receipt:
                 extra=_texts(value.get("extra", [])),
                 suite=str(value.get("suite", "")),
                 shared=_shared(value.get("shared")),
+                fingerprint=_fingerprint(value.get("fingerprint")),
             )
         except StoreError:
             raise
@@ -162,6 +168,15 @@ def _shared(value: object) -> Shared | None:
         msg = f"{value!r} is not a table"
         raise ValueError(msg)  # noqa: TRY004 - the caller treats every fault of a file alike
     return Shared(str(value["method"]), int(value["files"]), int(value["size"]))
+
+
+def _fingerprint(value: object) -> Fingerprint | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        msg = f"{value!r} is not a fingerprint"
+        raise ValueError(msg)  # noqa: TRY004 - as in the layout
+    return Fingerprint.from_json(value)
 
 
 def _texts(value: object) -> tuple[str, ...]:

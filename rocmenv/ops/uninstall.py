@@ -41,9 +41,10 @@ class Reason:
 
 
 def removable(process: Process, root: Root, text: str) -> Version:
-    """The install that `text` names; links and the system's are refused.
+    """The version that `text` names; the system's is refused.
 
     One whose receipt cannot be read goes by the name of its folder, when that is given in full.
+    Of a link only our own folder with the receipt goes: its prefix is somebody else's.
     """
     selection = current.asked(text)
     try:
@@ -54,13 +55,6 @@ def removable(process: Process, root: Root, text: str) -> Version:
     if version is None:
         msg = "the system's ROCm is not ours to remove"
         raise UsageError(msg, hint="name an installed version; `rocmenv versions` shows them")
-    try:
-        receipt = registry.read_receipt(root, version)
-    except StoreError:
-        return version
-    if receipt.is_link:
-        msg = f"version {version} is linked to {receipt.prefix}, which stays"
-        raise StoreError(msg, hint=f"run `rocmenv unlink {version}`")
     return version
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import sys
 
 from rocmenv.errors import HostError
 
@@ -35,6 +36,11 @@ def system_profile(path: str = "/etc/os-release") -> str | None:
         return None
     name, number = fields.get("ID", ""), fields.get("VERSION_ID", "")
     return f"{name}{number.replace('.', '')}" if name and number else None
+
+
+def is_windows() -> bool:
+    """Whether this is Windows itself, not a Linux in it."""
+    return sys.platform == "win32"
 
 
 def debian_architecture() -> str:

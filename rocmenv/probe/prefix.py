@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 _HEADERS = ("include/rocm-core/rocm_version.h", "include/rocm_version.h")
 _MACRO = re.compile(r"^#define\s+ROCM_VERSION_(MAJOR|MINOR|PATCH)\s+(\d+)", re.MULTILINE)
+_LINE = re.compile(r"[0-9A-Za-z.+~_-]+\n?", re.ASCII)
 _ARCH = "lib/x86_64-linux-gnu"
 # Prefixes where a ROCm of the host lies among everything else.
 _SHARED = ("/", "/usr", "/usr/local")
-_MARKERS = ("bin/hipcc", "bin/rocminfo", "lib/libamdhip64.so", "lib/libhsa-runtime64.so.1")
+_MARKERS = (
+    "bin/hipcc", "bin/rocminfo", "lib/libamdhip64.so", "lib/libhsa-runtime64.so.1",
+    "bin/hipcc.exe", "bin/hipcc.bat", "bin/hipcc.bin.exe", "bin/.hipVersion",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ def look_at(path: str) -> Prefix:
     """The ROCm whose prefix is `path`; `StoreError` when there is none or it has no version."""
     version = find_version(path)
     if version is None:
-        if not any(os.path.exists(os.path.join(path, marker)) for marker in _MARKERS):
+        if not is_rocm(path):
             msg = (
                 f"{visible(path, 200)} is not the prefix of a ROCm: no .info/version, no bin/hipcc"
             )
@@ -44,6 +48,24 @@ def look_at(path: str) -> Prefix:
         msg = f"{visible(path, 200)} does not say which release it is"
         raise StoreError(msg, hint="name it: `rocmenv link PREFIX VERSION`")
     return Prefix(path, version, find_layout(path))
+
+
+def info_text(path: str) -> str:
+    """What the prefix's `.info/version` says, build number included; empty without one."""
+    return next(iter(_info_texts(path)), "")
+
+
+def info_line(path: str) -> str:
+    """The one line of the prefix's `.info/version`; empty when it is no plain line of text."""
+    text = _text(os.path.join(path, ".info", "version"))
+    return text.rstrip("\n") if _LINE.fullmatch(text) else ""
+
+
+def is_rocm(path: str) -> bool:
+    """Whether a folder looks like the prefix of a ROCm, also where it has no version."""
+    return find_version(path) is not None or any(
+        os.path.exists(os.path.join(path, marker)) for marker in _MARKERS
+    )
 
 
 def is_shared(path: str) -> bool:
@@ -164,13 +186,13 @@ def _libs(path: str, folders: Iterable[str]) -> Iterable[str]:
     undefined symbol (seen with Debian's own trees).
     """
     for folder in _dirs(path, folders):
-        names = os.listdir(os.path.join(path, folder))
+        names = _names(path, folder)
         if not any(re.fullmatch(r"(libc|ld-linux.*|libpthread)\.so\.\d+", n) for n in names):
             yield folder
 
 
 def _holds(path: str, folder: str, start: str) -> bool:
-    return any(name.startswith(start) for name in os.listdir(os.path.join(path, folder)))
+    return any(name.startswith(start) for name in _names(path, folder))
 
 
 def _dirs(path: str, folders: Iterable[str]) -> Iterable[str]:
@@ -204,6 +226,8 @@ def _info_texts(path: str) -> Iterable[str]:
 
 def _text(path: str) -> str:
     try:
+        if not os.path.isfile(path):  # a pipe would keep us waiting
+            return ""
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(65536)
     except OSError:

@@ -67,7 +67,8 @@ class PosixShell:
                 f"# Activation of {activation.version}, rendered by `rocmenv rehash`.",
                 f"_rocmenv_p={prefix}",
                 _owns(activation),
-                f'if [ -f {receipt} ] && [ -d "$_rocmenv_p" ]; then',
+                *_read_said(activation),
+                f'if [ -f {receipt} ] && [ -d "$_rocmenv_p" ]{_is_said(activation)}; then',
                 *body,
                 "fi",
             )
@@ -87,7 +88,8 @@ class PosixShell:
         lines = (
             f"# What a shim takes on for {activation.version}, rendered by `rocmenv rehash`.",
             f"_rocmenv_p={prefix}",
-            f"if [ -f {home}/.rocmenv/receipt.json ]; then",
+            *_read_said(activation),
+            f"if [ -f {home}/.rocmenv/receipt.json ]{_is_said(activation)}; then",
             f"_rocmenv_v={quote(activation.version)}",
             f"_rocmenv_in {' '.join(map(_place, bins))}",
             f'case "${{ROCM_PATH:+|}}${{HIP_PATH:+|}}:{others}" in',
@@ -120,6 +122,19 @@ def fill(script: str, setup: Setup) -> str:
         .replace("@FAMILY@", " | ".join(sorted(NAMES)))
         .replace("@ROOT@", quote(setup.root))
     )
+
+
+def _read_said(activation: Activation) -> tuple[str, ...]:
+    """What reads the first line of the prefix's `.info/version`, where that is compared."""
+    if not activation.said:
+        return ()
+    file = '"$_rocmenv_p"/.info/version'
+    read = f"IFS='' read -r _rocmenv_x <{file} || :"
+    return ("_rocmenv_x=''", f"[ ! -f {file} ] || [ ! -r {file} ] || {read}")
+
+
+def _is_said(activation: Activation) -> str:
+    return f' && [ "$_rocmenv_x" = {quote(activation.said)} ]' if activation.said else ""
 
 
 def _is_cleared(step: Step) -> bool:

@@ -72,8 +72,10 @@ def test_what_a_command_would_refuse_is_not_offered(root: Root, tmp_path: Path) 
     for version in ("6.2.4", "6.2.0"):
         run(root, "link", str(fake_prefix(tmp_path / version, version))).fine()
     (tmp_path / "6.2.0").rename(tmp_path / "gone")
-    assert offered(root, "rocmenv uninstall ") == ["plain,6.4.1", "plain,6.3.0"]
-    assert offered(root, "rocmenv unlink ") == ["plain,6.2.4", "plain,6.2.0"]
+    links = ["plain,6.2.4", "plain,6.2.0"]
+    assert offered(root, "rocmenv uninstall ") == ["plain,6.4.1", "plain,6.3.0", *links]
+    assert offered(root, "rocmenv unlink ") == links
+    assert offered(root, "rocmenv link --refresh ") == links
 
 
 @pytest.mark.parametrize("line", ["rocmenv exec hipcc a", "rocmenv +6.3 hipcc a"])
