@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rocmenv.sources.apt.index import Package
     from rocmenv.sources.apt.repository import LoadedRepository
     from rocmenv.sources.base import Request, Work
+    from rocmenv.sources.packages import Package as Packaged
 
 _ETC = Path("/etc/apt")
 _NUMBERS = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
@@ -60,7 +61,7 @@ class _Distro:
     release: Version
     own_prefix: tuple[str, ...] = ()
 
-    def mapping(self, package: Package) -> Mapping:
+    def mapping(self, package: Packaged) -> Mapping:
         return Mapping(with_man=is_rocm(package.name))
 
     def is_expected(self, member: str) -> bool:

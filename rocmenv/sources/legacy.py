@@ -6,20 +6,19 @@ Source: the repositories' layout and package names as AMD's installers use them
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import HostError, RepositoryError, ResolveError, SignatureError
+from rocmenv.errors import HostError, RepositoryError, ResolveError
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.probe.host import debian_architecture, glibc
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
-from rocmenv.sources.packages import Chosen, Finished, PackagePlan
-from rocmenv.sources.relocate import finish_legacy, relocate
+from rocmenv.sources.keyring import read_keyring
+from rocmenv.sources.legacy_rules import Legacy, bare_names
+from rocmenv.sources.packages import Chosen, PackagePlan
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -29,74 +28,12 @@ if TYPE_CHECKING:
     from rocmenv.model.version import Version
     from rocmenv.sources.apt.closure import Need
     from rocmenv.sources.apt.dpkg import Host
-    from rocmenv.sources.apt.index import Index, Package
+    from rocmenv.sources.apt.index import Index
     from rocmenv.sources.apt.relation import Relation
-    from rocmenv.sources.base import Request, Work
+    from rocmenv.sources.base import Request
     from rocmenv.sources.catalog import Catalog, Channel
 
-# The root packages of each profile, without the release's suffix. A name that a release
-# does not have is passed over: `hipcc` is a package of its own only from 5.7 or 6.0 on,
-# and the metas changed. `hip` names its parts although `rocm-hip-runtime-dev` brings them,
-# because in 7.1.0 the metas do not (ROCm issue 5610).
-PROFILES: dict[str, tuple[str, ...]] = {
-    "runtime": ("rocm-hip-runtime", "rocm-language-runtime", "rocminfo", "rocm-core"),
-    "hip": (
-        "rocm-hip-runtime-dev",
-        "hipcc",
-        "hip-dev",
-        "hip-runtime-amd",
-        "rocm-llvm",
-        "rocm-device-libs",
-        "rocm-cmake",
-        "rocminfo",
-        "rocm-core",
-        "hipify-clang",
-        "rocm-smi-lib",
-        "amd-smi-lib",
-    ),
-    "sdk": ("rocm-hip-sdk", "rocm-opencl-dev"),
-    "full": (
-        "rocm",
-        "rocm-dev",
-        "rocm-libs",
-        "rocdecode",
-        "rocm-validation-suite",
-        "rocm-llvm-dev",
-        "rocm-language-runtime",
-        "rocm-opencl-runtime",
-        "rocprofiler-systems",
-        "rocprofiler-compute",
-        "rdc",
-        "rocjpeg",
-    ),
-}
-_INCLUDES = {"sdk": ("hip",), "full": ("hip", "sdk")}
-# Documentation, and what tells the system's loader of AMD's own place.
-_LEFT_OUT = ("usr/share/", "etc/ld.so.conf.d/")
 _LIBC = ("libc6", "libstdc++6", "libgcc-s1")
-
-
-@dataclass(frozen=True, slots=True)
-class _Legacy:
-    """The recipe: what is below `/opt/rocm-X.Y.Z` becomes the prefix, with its texts."""
-
-    release: Version
-    prefix: str
-
-    @property
-    def own_prefix(self) -> tuple[str, ...]:
-        return (self.prefix,)
-
-    def mapping(self, _package: Package) -> _Mapping:
-        return _Mapping(self.prefix.strip("/"))
-
-    def is_expected(self, member: str) -> bool:
-        return member.startswith(_LEFT_OUT)
-
-    def finish(self, work: Work, paths: Sequence[str]) -> Finished:
-        relocated = relocate(work.tree, self.prefix, work.prefix, paths, work.jobs)
-        made = finish_legacy(work.tree, work.prefix, self.release.packed)
-        return Finished(tuple(made), relocated.left)
 
 
 def plan(
@@ -120,7 +57,7 @@ def plan(
         version=version,
         channel="legacy",
         chosen=tuple(Chosen(package, repository) for package in closure.packages),
-        recipe=_Legacy(release, channel.prefix.format(xyz=release.xyz)),
+        recipe=Legacy(channel.prefix.format(xyz=release.xyz), release),
         notes=repository.notes,
         host=tuple(str(need) for need in closure.unmet if need.is_known),
         remembered=remembered,
@@ -171,7 +108,7 @@ def _open(
 ) -> LoadedRepository:
     mirror = channel.at(request.mirror)
     base = channel.base.format(mirror=mirror, dir=folder(release))
-    keyring = _keyring(request.keyring or channel.key.format(mirror=mirror), downloads)
+    keyring = read_keyring(request.keyring or channel.key.format(mirror=mirror), downloads)
     fingerprints = frozenset({request.fingerprint or channel.fingerprint})
     names = [request.suite] if request.suite else suites(data, release, glibc())
     absent = NotThereError(base)
@@ -191,28 +128,11 @@ def _open(
     )
 
 
-def _keyring(place: str, downloads: Remembered) -> bytes:
-    try:
-        if "://" in place:
-            return downloads.read(place, limit=1 << 20)
-        return Path(os.path.expanduser(place)).read_bytes()
-    except OSError as error:
-        msg = f"the keyring {shown(place)} cannot be read ({error.strerror})"
-        raise SignatureError(msg, hint="name the file with the keys: `--keyring FILE`") from error
-    except NotThereError as error:
-        downloads.refuse_if_offline(error)
-        msg = f"the signing key {shown(place)} is not there, so nothing can be verified"
-        raise SignatureError(msg, hint="name a copy of the key: `--keyring FILE`") from error
-
-
 def _roots(index: Index, release: Version, request: Request) -> list[str]:
-    if request.profile not in PROFILES:
-        names = ", ".join(f"`{name}`" for name in PROFILES)
-        msg = f"`{request.profile}` is not a profile of the legacy channel"
-        raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
-    bare = [n for p in (*_INCLUDES.get(request.profile, ()), request.profile) for n in PROFILES[p]]
     suffix = release.xyz
-    roots = [f"{name}{suffix}" for name in bare if index.named(f"{name}{suffix}")]
+    roots = [
+        f"{name}{suffix}" for name in bare_names(request.profile) if index.named(f"{name}{suffix}")
+    ]
     if not roots:
         msg = f"the repository has none of the packages of release {release}"
         raise ResolveError(
@@ -248,17 +168,3 @@ def _refuse_newer_libc(unmet: Sequence[Need], data: Catalog, release: Version, s
 def _is_older(data: Catalog, suite: str, than: str) -> bool:
     known = data.suites
     return suite in known and than in known and known[suite] < known[than]
-
-
-@dataclass(frozen=True, slots=True)
-class _Mapping:
-    """Paths below `/opt/rocm-X.Y.Z`, and the OpenCL registration, to paths in the tree."""
-
-    prefix: str
-
-    def __call__(self, member: str) -> str | None:
-        if member == self.prefix:
-            return ""
-        if member.startswith(f"{self.prefix}/"):
-            return member[len(self.prefix) + 1 :]
-        return member if member.startswith("etc/OpenCL/vendors/") else None

@@ -3,24 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import without_account
-from rocmenv.fetch.pipeline import Job, download_and_unpack
+from rocmenv.fetch.pipeline import download_and_unpack
 from rocmenv.model.receipt import Item
 from rocmenv.sources.base import Built, Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from rocmenv.fetch.pipeline import Job
     from rocmenv.fetch.settle import Settled
     from rocmenv.model.release import Artifact
     from rocmenv.model.version import Version
-    from rocmenv.sources.apt.index import Package
-    from rocmenv.sources.apt.repository import LoadedRepository
     from rocmenv.sources.base import Work
     from rocmenv.sources.remembered import Remembered
+
+
+class Package(Protocol):
+    """What a plan has to know of a package, of either kind; sizes are in bytes."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def version(self) -> str:
+        """Its whole version, as its repository writes it."""
+
+    @property
+    def size(self) -> int | None:
+        """How large its file is, None where the index does not say."""
+
+    @property
+    def installed_size(self) -> int | None:
+        """How much it takes on disk, None where the index does not say."""
+
+
+class Home(Protocol):
+    """The repository that a package comes from."""
+
+    @property
+    def origin(self) -> str:
+        """Its address, and its suite where it has one, as people may see them."""
+
+    def job(self, package: Any, mapping: Callable[[str], str | None]) -> Job:  # noqa: ANN401 - each takes packages of its own kind
+        """How to fetch, check and unpack `package`; raises `RepositoryError`."""
 
 
 class Finished(NamedTuple):
@@ -52,11 +82,7 @@ class Chosen:
     """A package, and the repository that it comes from."""
 
     package: Package
-    home: LoadedRepository
-
-    def artifact(self) -> Artifact:
-        """What to download; raises `RepositoryError` as `LoadedRepository.artifact`."""
-        return self.home.artifact(self.package)
+    home: Home
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +104,7 @@ class PackagePlan:
     @property
     def origin(self) -> str:
         """The addresses and suites that packages come from."""
-        return ", ".join(dict.fromkeys(c.home.repository.origin for c in self.chosen))
+        return ", ".join(dict.fromkeys(c.home.origin for c in self.chosen))
 
     @property
     def packages(self) -> tuple[Package, ...]:
@@ -105,9 +131,7 @@ class PackagePlan:
         """Fetch, verify and unpack all packages, and make them fit their new place."""
         self.remembered.keep()
         tree = Tree(work.tree, own_prefix=self.recipe.own_prefix, cancel=work.downloads.cancel)
-        jobs = [
-            Job(c.artifact(), c.package.name, self.recipe.mapping(c.package)) for c in self.chosen
-        ]
+        jobs = [c.home.job(c.package, self.recipe.mapping(c.package)) for c in self.chosen]
         cached = download_and_unpack(
             jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
         )
