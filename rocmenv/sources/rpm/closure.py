@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import ResolveError
+from rocmenv.sources.chain import needs, path
 from rocmenv.sources.rpm.relation import CONDITIONAL, Need, Relation, Rich, parse_need
 from rocmenv.sources.rpm.version import by_evr
 
@@ -282,7 +283,7 @@ class _Attempt:
         )
 
     def _missing(self, need: Need, chain: tuple[str, ...]) -> ResolveError:
-        message = f"{_needs(chain, need)}, which the repository does not have"
+        message = f"{needs(chain, need)}, which the repository does not have"
         if isinstance(need, Relation) and (near := self.index.providing(need.name)):
             message += f" (it has {', '.join(f'`{p.name} {p.version}`' for p in near)})"
         hint = "try again later, or use another mirror: this one is incomplete"
@@ -292,7 +293,7 @@ class _Attempt:
         known = self.bounds.get(name, ())
         other = next((b for b in known if b.need != bound.need), bound)
         return ResolveError(
-            f"{_needs(other.chain, other.need)}, but {_needs(bound.chain, bound.need)}: "
+            f"{needs(other.chain, other.need)}, but {needs(bound.chain, bound.need)}: "
             f"no version of `{name}` is both"
         )
 
@@ -306,14 +307,6 @@ class _Attempt:
                 if other is not None:
                     message = (
                         f"`{name}` conflicts with `{need}`, and both are needed: "
-                        f"{_path(self.chains[name])}; {_path(self.chains[other.name])}"
+                        f"{path(self.chains[name])}; {path(self.chains[other.name])}"
                     )
                     raise ResolveError(message)
-
-
-def _needs(chain: tuple[str, ...], need: Need) -> str:
-    return f"{_path(chain)} needs `{need}`" if chain else f"`{need}` is wanted"
-
-
-def _path(chain: tuple[str, ...]) -> str:
-    return " → ".join(f"`{name}`" for name in chain)
