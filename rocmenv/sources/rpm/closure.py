@@ -97,6 +97,14 @@ class _Bound:
     chain: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A rich dependency that depends on what else is chosen, and who has it."""
+
+    need: Rich
+    chain: tuple[str, ...]
+
+
 class _NarrowedError(Exception):
     """Begin again, knowing `bound` on the package `name`."""
 
@@ -117,7 +125,8 @@ class _Attempt:
     chains: dict[str, tuple[str, ...]] = field(default_factory=dict)
     unmet: dict[Need, Unmet] = field(default_factory=dict)
     waiting: deque[Package] = field(default_factory=deque)
-    conditional: list[_Bound] = field(default_factory=list)
+    conditional: list[_Condition] = field(default_factory=list)
+    decided: set[tuple[_Condition, Need]] = field(default_factory=set)
 
     def run(self, roots: list[Need]) -> Closure:
         for root in roots:
@@ -151,15 +160,22 @@ class _Attempt:
         raise ResolveError(f"`{root}` is wanted, but the repository has {words}", hint=hint)
 
     def _decide(self) -> bool:
-        """Look at the conditions of rich dependencies; whether one needs something now."""
-        for bound in list(self.conditional):
+        """Look at rich dependencies with conditions; whether one needs something now.
+
+        Each is looked at again whenever all else is decided, as what was chosen meanwhile
+        may have changed its condition. One half of one is followed once.
+        """
+        for bound in self.conditional:
             need = bound.need
-            if not isinstance(need, Rich):
+            wanted = self._wanted(need) if need.word in CONDITIONAL else [need]
+            if not wanted or (bound, wanted[0]) in self.decided:
                 continue
-            wanted = self._wanted(need)
-            if wanted and self._has(wanted[0]) is not True:
-                self.conditional.remove(bound)
-                self._meet(wanted[0], bound.chain)
+            if self._has(wanted[0]) is not True:
+                self.decided.add((bound, wanted[0]))
+                if wanted[0] is need:
+                    self._meet_now(need, bound.chain)
+                else:
+                    self._meet(wanted[0], bound.chain)
                 return True
         return False
 
@@ -174,9 +190,12 @@ class _Attempt:
             for part in need.parts:
                 self._meet(part, chain)
             return
-        if isinstance(need, Rich) and need.word in CONDITIONAL:
-            self.conditional.append(_Bound(need, chain))
-            return
+        if isinstance(need, Rich) and need.is_conditional:
+            self.conditional.append(_Condition(need, chain))
+        else:
+            self._meet_now(need, chain)
+
+    def _meet_now(self, need: Need, chain: tuple[str, ...]) -> None:
         has = self._has(need)
         if has is True:
             return
@@ -215,9 +234,11 @@ class _Attempt:
         """Whether `need` is met, or some candidate would meet it."""
         if self._has(need) is True:
             return True
+        if isinstance(need, Rich) and need.word in CONDITIONAL:
+            return all(map(self._can, self._wanted(need)))
         if isinstance(need, Rich) and need.word not in _ALONE:
             test = any if need.word == "or" else all
-            return need.word in CONDITIONAL or test(self._can(part) for part in need.parts)
+            return test(self._can(part) for part in need.parts)
         return bool(self._fitting(need))
 
     def _is_chosen(self, need: Need) -> bool:

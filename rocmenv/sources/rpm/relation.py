@@ -77,6 +77,12 @@ class Rich:
             return f"({f' {self.word} '.join(texts)})"
         return f"({texts[0]} {self.word} {texts[1]} else {texts[2]})"
 
+    @property
+    def is_conditional(self) -> bool:
+        """Whether what it asks for depends on what else is there."""
+        nested = (part.is_conditional for part in self.parts if isinstance(part, Rich))
+        return self.word in CONDITIONAL or any(nested)
+
     def relations(self) -> Iterable[Relation]:
         """All relations in it."""
         for part in self.parts:

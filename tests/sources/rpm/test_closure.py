@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rocmenv.errors import ResolveError
 from rocmenv.sources.rpm.closure import Closure, close
 from rocmenv.sources.rpm.index import Index, Package, parse_primary
-from rocmenv.sources.rpm.relation import Relation, parse_need
+from rocmenv.sources.rpm.relation import Need, Relation, Rich, parse_need
 from rocmenv.sources.rpm.version import parse_evr
 from tests.sources.rpm.builders import Package as Built
 from tests.sources.rpm.builders import build_rpm, index
@@ -204,6 +206,79 @@ def test_rich_dependencies(need: str, host: list[str], wanted: list[str]) -> Non
 def test_a_rich_dependency_that_nobody_meets_is_unmet(need: str, unmet: str) -> None:
     found = closed(package("root", [need, "c6"]), package("c6"))
     assert [str(n) for n in found.unmet] == [unmet]
+
+
+def test_a_condition_is_looked_at_again_when_more_is_chosen() -> None:
+    found = closed(
+        package("root", ["(a if z)", "(b unless z else c)", "(y if d)", "((e if z) or lost)", "d"]),
+        *(package(name) for name in "abcde"),
+        package("y", ["z"]),
+        package("z"),
+    )
+    assert set(names(found)) >= {"a", "c", "d", "e", "root", "y", "z"}
+
+
+NAMES = st.sampled_from("abcdef")
+RELATIONS = st.one_of(
+    NAMES.map(Relation),
+    st.builds(
+        lambda name, operator, number: Relation(name, operator, parse_evr(str(number))),
+        NAMES,
+        st.sampled_from([">=", "<", "<="]),
+        st.integers(1, 3),
+    ),
+)
+NEEDS: st.SearchStrategy[Need] = st.one_of(
+    RELATIONS,
+    st.builds(
+        lambda word, parts: Rich(word, tuple(parts)),
+        st.sampled_from(["and", "or", "if", "unless"]),
+        st.lists(RELATIONS, min_size=2, max_size=2),
+    ),
+    st.builds(
+        lambda word, parts: Rich(word, tuple(parts)),
+        st.sampled_from(["if", "unless"]),
+        st.lists(RELATIONS, min_size=3, max_size=3),
+    ),
+    st.builds(lambda a, b, c: Rich("or", (Rich("if", (a, b)), c)), RELATIONS, RELATIONS, RELATIONS),
+)
+REPOSITORIES = st.lists(
+    st.builds(
+        lambda name, number, needs: package(name, list(map(str, needs)), f"{number}-1"),
+        NAMES,
+        st.integers(1, 3),
+        st.lists(NEEDS, max_size=3),
+    ),
+    min_size=1,
+    max_size=10,
+    unique_by=lambda p: (p.name, p.version),
+)
+
+
+def holds(need: Need, found: Closure, host: set[str], *, told: bool = True) -> bool:
+    """Whether a need is met by a closure or the host, or `told` to be lacking."""
+    if told and need in {unmet.need for unmet in found.unmet}:
+        return True
+    if isinstance(need, Relation):
+        return need.name in host or any(p.meets(need) for p in found.packages)
+    first, *others = (holds(part, found, host, told=told) for part in need.parts)
+    if need.word in ("and", "or"):
+        return (all if need.word == "and" else any)((first, *others))
+    condition = holds(need.parts[1], found, host, told=False)
+    return first if condition == (need.word == "if") else all(others[1:])
+
+
+@settings(max_examples=400, deadline=None)
+@given(REPOSITORIES, st.sets(NAMES, max_size=2))
+def test_every_need_of_a_closure_is_met_or_told(packages: list[Package], host: set[str]) -> None:
+    try:
+        found = closed(*packages, roots=[packages[0].name], host=sorted(host))
+    except ResolveError:
+        return
+    assert len({p.name for p in found.packages}) == len(found.packages)
+    for one in found.packages:
+        for need in one.needs():
+            assert holds(need, found, host), f"{one.name} needs {need}"
 
 
 def test_what_is_unmet_is_what_rpm_finds_missing(tmp_path: Path) -> None:
