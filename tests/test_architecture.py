@@ -28,7 +28,9 @@ IMPURE = {
 LONGEST_FUNCTION = 40
 LONGEST_MODULE = 350
 # Each with its reason.
-LONG_MODULES: dict[str, str] = {}
+LONG_MODULES = {
+    "fetch/archive.py": "three kinds of archives go into one tree under one set of rules",
+}
 LONG_FUNCTIONS = {"sources/distro.py:plan": "one decision after the other, each with its words"}
 
 

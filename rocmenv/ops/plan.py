@@ -98,13 +98,29 @@ def make_plan(
         from rocmenv.sources import tarball  # noqa: PLC0415 - as above
 
         return tarball.plan(data, release, version or release, request, downloads)
+    return _planned(channel, data, release, version or release, request, downloads)
+
+
+def _planned(
+    channel: str,
+    data: Catalog,
+    release: Version,
+    name: Version,
+    request: Request,
+    downloads: Downloads,
+) -> Plan:
+    if channel == "rpm":
+        from rocmenv.sources import rpm_channel, rpm_release  # noqa: PLC0415 - as above
+
+        place = rpm_release.place(data, release, request)
+        return rpm_channel.plan(place, release, name, request, downloads)
     if channel == "native":
         from rocmenv.sources import native  # noqa: PLC0415 - as above
 
-        return native.plan(data, release, version or release, request, downloads)
+        return native.plan(data, release, name, request, downloads)
     from rocmenv.sources import legacy  # noqa: PLC0415 - as above
 
-    return legacy.plan(data, release, version or release, request, downloads)
+    return legacy.plan(data, release, name, request, downloads)
 
 
 def completed(request: Request, settings: Settings, channel: str) -> Request:
@@ -122,7 +138,11 @@ def channel_of(data: Catalog, release: Version, wished: str) -> str:
     """The channel to take `release` from: the wished one, or for `auto` the release's own."""
     if wished != AUTO:
         return wished
-    return "legacy" if catalog.is_legacy(data, release) else "tarball"
+    if not catalog.is_legacy(data, release):
+        return "tarball"
+    from rocmenv.sources.rpm_release import is_native  # noqa: PLC0415 - installs alone ask
+
+    return "rpm" if is_native(release) else "legacy"
 
 
 def for_gpus(

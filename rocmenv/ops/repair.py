@@ -120,21 +120,13 @@ def _rebuild(
             from rocmenv.sources import local  # noqa: PLC0415 - one source a call
 
             return local.rebuild(work, lost, release)
+        from rocmenv.sources.catalog_file import load  # noqa: PLC0415 - as above
         from rocmenv.sources.packages import rebuild  # noqa: PLC0415 - as above
+        from rocmenv.sources.recipes import recipe_of  # noqa: PLC0415 - as above
 
-        if item.receipt.source == "distro":
-            from rocmenv.sources import distro  # noqa: PLC0415 - as above
-
-            return rebuild(distro.recipe(release), work, lost)
-        if item.receipt.source == "legacy":
-            from rocmenv.sources import legacy  # noqa: PLC0415 - as above
-            from rocmenv.sources.catalog_file import load  # noqa: PLC0415 - as above
-
-            return rebuild(legacy.recipe(load(stage.root.catalog), release), work, lost)
-        if item.receipt.source == "native":
-            from rocmenv.sources import native  # noqa: PLC0415 - as above
-
-            return rebuild(native.recipe(release), work, lost)
+        recipe = recipe_of(item.receipt.source, load(stage.root.catalog), release)
+        if recipe is not None:
+            return rebuild(recipe, work, lost)
     finally:
         report.finish()
     msg = f"this rocmenv cannot repair what the channel `{item.receipt.source}` installed"

@@ -6,7 +6,6 @@ Source: the repositories' layout and package names as AMD's installers use them
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,19 +13,13 @@ from rocmenv.errors import HostError, RepositoryError, ResolveError
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.probe.host import debian_architecture, glibc
-from rocmenv.sources.amd import (
-    ARCHITECTURE,
-    LIBC,
-    BelowPrefix,
-    is_left_out,
-    on_host,
-    read_keyring,
-)
+from rocmenv.sources.amd import ARCHITECTURE, LIBC, on_host
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
-from rocmenv.sources.packages import Chosen, Finished, Named, PackagePlan, Recipe
-from rocmenv.sources.relocate import finish_legacy, relocate
+from rocmenv.sources.keyring import read_keyring
+from rocmenv.sources.legacy_rules import Legacy, bare_names
+from rocmenv.sources.packages import Chosen, PackagePlan, Recipe
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -36,69 +29,8 @@ if TYPE_CHECKING:
     from rocmenv.model.version import Version
     from rocmenv.sources.apt.closure import Need
     from rocmenv.sources.apt.index import Index
-    from rocmenv.sources.base import Request, Work
+    from rocmenv.sources.base import Request
     from rocmenv.sources.catalog import Catalog, Channel
-
-# The root packages of each profile, without the release's suffix. A name that a release
-# does not have is passed over: `hipcc` is a package of its own only from 5.7 or 6.0 on,
-# and the metas changed. `hip` names its parts although `rocm-hip-runtime-dev` brings them,
-# because in 7.1.0 the metas do not (ROCm issue 5610).
-PROFILES: dict[str, tuple[str, ...]] = {
-    "runtime": ("rocm-hip-runtime", "rocm-language-runtime", "rocminfo", "rocm-core"),
-    "hip": (
-        "rocm-hip-runtime-dev",
-        "hipcc",
-        "hip-dev",
-        "hip-runtime-amd",
-        "rocm-llvm",
-        "rocm-device-libs",
-        "rocm-cmake",
-        "rocminfo",
-        "rocm-core",
-        "hipify-clang",
-        "rocm-smi-lib",
-        "amd-smi-lib",
-    ),
-    "sdk": ("rocm-hip-sdk", "rocm-opencl-dev"),
-    "full": (
-        "rocm",
-        "rocm-dev",
-        "rocm-libs",
-        "rocdecode",
-        "rocm-validation-suite",
-        "rocm-llvm-dev",
-        "rocm-language-runtime",
-        "rocm-opencl-runtime",
-        "rocprofiler-systems",
-        "rocprofiler-compute",
-        "rdc",
-        "rocjpeg",
-    ),
-}
-_INCLUDES = {"sdk": ("hip",), "full": ("hip", "sdk")}
-
-
-@dataclass(frozen=True, slots=True)
-class _Legacy:
-    """The recipe: what is below `/opt/rocm-X.Y.Z` becomes the prefix, with its texts."""
-
-    release: Version
-    prefix: str
-
-    @property
-    def own_prefix(self) -> tuple[str, ...]:
-        return (self.prefix,)
-
-    def mapping(self, _package: Named) -> BelowPrefix:
-        return BelowPrefix(self.prefix.strip("/"))
-
-    def is_expected(self, member: str) -> bool:
-        return is_left_out(member)
-
-    def finish(self, work: Work, paths: Sequence[str]) -> Finished:
-        relocated = relocate(work.tree, self.prefix, work.prefix, paths, work.jobs)
-        made = finish_legacy(work.tree, work.prefix, self.release.packed)
-        return Finished(tuple(made), relocated.left)
 
 
 def plan(
@@ -131,7 +63,7 @@ def plan(
 
 def recipe(data: Catalog, release: Version) -> Recipe:
     """How packages of `release` become a prefix."""
-    return _Legacy(release, data.channels["legacy"].prefix.format(xyz=release.xyz))
+    return Legacy(data.channels["legacy"].prefix.format(xyz=release.xyz), release)
 
 
 def folder(release: Version) -> str:
@@ -203,13 +135,10 @@ def no_suite(base: str, names: Sequence[str], release: Version) -> RepositoryErr
 
 def roots_of(index: Index, release: Version, request: Request) -> list[str]:
     """The packages that a profile begins with, as far as the release has them."""
-    if request.profile not in PROFILES:
-        names = ", ".join(f"`{name}`" for name in PROFILES)
-        msg = f"`{request.profile}` is not a profile of the legacy channel"
-        raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
-    bare = [n for p in (*_INCLUDES.get(request.profile, ()), request.profile) for n in PROFILES[p]]
     suffix = release.xyz
-    roots = [f"{name}{suffix}" for name in bare if index.named(f"{name}{suffix}")]
+    roots = [
+        f"{name}{suffix}" for name in bare_names(request.profile) if index.named(f"{name}{suffix}")
+    ]
     if not roots:
         msg = f"the repository has none of the packages of release {release}"
         raise ResolveError(

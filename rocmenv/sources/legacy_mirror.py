@@ -8,11 +8,12 @@ from rocmenv.errors import HostError
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.probe.host import glibc
 from rocmenv.sources import catalog
-from rocmenv.sources.amd import ARCHITECTURE, read_keyring
+from rocmenv.sources.amd import ARCHITECTURE
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.mirror import copy
 from rocmenv.sources.apt.repository import Repository
 from rocmenv.sources.base import MirrorFile, MirrorPlan
+from rocmenv.sources.keyring import read_keyring
 from rocmenv.sources.legacy import (
     folder,
     named_suites,

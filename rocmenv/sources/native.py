@@ -8,7 +8,6 @@ same names; the version decides.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,21 +16,15 @@ from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.version import Version
 from rocmenv.probe.host import debian_architecture, glibc, system_profile
-from rocmenv.sources.amd import (
-    ARCHITECTURE,
-    LIBC,
-    BelowPrefix,
-    is_left_out,
-    on_host,
-    read_keyring,
-)
+from rocmenv.sources.amd import ARCHITECTURE, LIBC, on_host
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.relation import by_version
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
 from rocmenv.sources.catalog import native_prefix
-from rocmenv.sources.packages import Chosen, Finished, PackagePlan
-from rocmenv.sources.relocate import relocate
+from rocmenv.sources.keyring import read_keyring
+from rocmenv.sources.legacy_rules import Prefixed
+from rocmenv.sources.packages import Chosen, PackagePlan
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -40,9 +33,9 @@ if TYPE_CHECKING:
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.sources.apt.closure import Need
     from rocmenv.sources.apt.index import Index, Package
-    from rocmenv.sources.base import Request, Work
+    from rocmenv.sources.base import Request
     from rocmenv.sources.catalog import Catalog
-    from rocmenv.sources.packages import Named, Recipe
+    from rocmenv.sources.packages import Recipe
 
 PROFILES: dict[str, tuple[str, ...]] = {
     "runtime": ("amdrocm{xy}{gfx}",),
@@ -67,29 +60,9 @@ _BY_FAMILY = (7, 14, 0, 0)
 _SUITE, _COMPONENT = "stable", "main"
 
 
-@dataclass(frozen=True, slots=True)
-class _Native:
-    """The recipe: what is below `/opt/rocm/core-X.Y` becomes the prefix, with its texts."""
-
-    prefix: str
-
-    @property
-    def own_prefix(self) -> tuple[str, ...]:
-        return (self.prefix,)
-
-    def mapping(self, _package: Named) -> BelowPrefix:
-        return BelowPrefix(self.prefix.strip("/"))
-
-    def is_expected(self, member: str) -> bool:
-        return is_left_out(member)
-
-    def finish(self, work: Work, paths: Sequence[str]) -> Finished:
-        return Finished((), relocate(work.tree, self.prefix, work.prefix, paths, work.jobs).left)
-
-
 def recipe(release: Version) -> Recipe:
     """How packages of `release` become a prefix."""
-    return _Native(native_prefix(release))
+    return Prefixed(native_prefix(release))
 
 
 def plan(

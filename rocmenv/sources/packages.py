@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 from rocmenv.errors import StoreError
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.settle import Settled
     from rocmenv.model.version import Version
-    from rocmenv.sources.apt.index import Package
-    from rocmenv.sources.apt.repository import LoadedRepository
     from rocmenv.sources.base import Lost, Work
     from rocmenv.sources.remembered import Remembered
 
@@ -34,6 +32,37 @@ _INCOMPLETE = (
     "the mirror is not complete: one made by `rocmenv mirror` has the packages of its `--profile` "
     "and `--with`; make it with those that are asked for here, or use another `--mirror URL`"
 )
+
+
+class Package(Protocol):
+    """What a plan has to know of a package, of either kind; sizes are in bytes."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def version(self) -> str:
+        """Its whole version, as its repository writes it."""
+
+    @property
+    def size(self) -> int | None:
+        """How large its file is, None where the index does not say."""
+
+    @property
+    def installed_size(self) -> int | None:
+        """How much it takes on disk, None where the index does not say."""
+
+
+class Home(Protocol):
+    """The repository that a package comes from."""
+
+    @property
+    def origin(self) -> str:
+        """Its address, and its suite where it has one, as people may see them."""
+
+    def job(self, package: Any, mapping: Callable[[str], str | None]) -> Job:  # noqa: ANN401 - each takes packages of its own kind
+        """How to fetch, check and unpack `package`; raises `RepositoryError`."""
 
 
 class Finished(NamedTuple):
@@ -76,11 +105,7 @@ class Chosen:
     """A package, and the repository that it comes from."""
 
     package: Package
-    home: LoadedRepository
-
-    def artifact(self) -> Artifact:
-        """What to download; raises `RepositoryError` as `LoadedRepository.artifact`."""
-        return self.home.artifact(self.package)
+    home: Home
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +127,7 @@ class PackagePlan:
     @property
     def origin(self) -> str:
         """The addresses and suites that packages come from."""
-        return ", ".join(dict.fromkeys(c.home.repository.origin for c in self.chosen))
+        return ", ".join(dict.fromkeys(c.home.origin for c in self.chosen))
 
     @property
     def packages(self) -> tuple[Package, ...]:
@@ -129,9 +154,7 @@ class PackagePlan:
         """Fetch, verify and unpack all packages, and make them fit their new place."""
         self.remembered.keep()
         tree = Tree(work.tree, own_prefix=self.recipe.own_prefix, cancel=work.downloads.cancel)
-        jobs = [
-            Job(c.artifact(), c.package.name, self.recipe.mapping(c.package)) for c in self.chosen
-        ]
+        jobs = [c.home.job(c.package, self.recipe.mapping(c.package)) for c in self.chosen]
         try:
             cached = download_and_unpack(
                 jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
@@ -174,7 +197,7 @@ def rebuild(recipe: Recipe, work: Work, lost: Lost) -> tuple[Path, ...]:
     for entry in lost.entries:
         if entry.kind == LINK and entry.owner:
             tree.add_link(entry.path, entry.target, owner=entry.owner)
-    jobs = [Job(_artifact(item), item.name, recipe.mapping(item)) for item in items]
+    jobs = [job_of(item, recipe) for item in items]
     cached = download_and_unpack(
         jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
     )
@@ -213,8 +236,12 @@ def _add(old: Path, new: Path) -> None:
         shutil.copy2(old, new)
 
 
-def _artifact(item: Item) -> Artifact:
-    return Artifact(item.url, unquote(item.url.rpartition("/")[2]), item.size, item.sha256)
+def job_of(item: Item, recipe: Recipe) -> Job:
+    """How to fetch and unpack a package again, which the digest of the receipt vouches for."""
+    name = unquote(item.url.rpartition("/")[2])
+    artifact = Artifact(item.url, name, item.size, item.sha256)
+    form = "rpm" if name.endswith(".rpm") else "deb"
+    return Job(artifact, item.name, recipe.mapping(item), form)
 
 
 def _item(artifact: Artifact, package: Package) -> Item:

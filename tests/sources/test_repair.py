@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rocmenv.model.version import Version
 from rocmenv.ops import verify
-from rocmenv.sources import legacy
+from rocmenv.sources import legacy_rules
 from rocmenv.sources.relocate import Relocated, relocate
 from rocmenv.store import registry
 from rocmenv.store.lock import locked
@@ -248,7 +248,7 @@ def test_what_a_recipe_makes_otherwise_now_is_told_and_the_rest_is_mended(
     def otherwise(tree: Path, old: str, _new: str, paths: list[str], jobs: int) -> Relocated:
         return relocate(tree, old, "/x", paths, jobs)
 
-    monkeypatch.setattr(legacy, "relocate", otherwise)
+    monkeypatch.setattr(legacy_rules, "relocate", otherwise)
     result = rocmenv("verify", "-q", "--repair", "6.3.0")
     assert result.refused() == "1 files of 6.3.0 cannot be made as they were: bin/hipcc"
     assert (prefix / "bin/rocminfo").exists()

@@ -15,12 +15,15 @@ from rocmenv.errors import ArchiveError, RepositoryError, SignatureError, visibl
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.decode import Stream
 from rocmenv.fetch.openpgp import Verified, verify
+from rocmenv.fetch.pipeline import Job
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.release import Artifact
 from rocmenv.sources.apt.index import Index
 from rocmenv.sources.apt.release import ReleaseFile, parse_release
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rocmenv.sources.apt.index import Package
     from rocmenv.sources.base import Reader
 
@@ -211,6 +214,15 @@ class LoadedRepository:
     repository: Repository
     index: Index
     notes: tuple[str, ...]
+
+    @property
+    def origin(self) -> str:
+        """Address and suite as people may see them."""
+        return self.repository.origin
+
+    def job(self, package: Package, mapping: Callable[[str], str | None]) -> Job:
+        """How to fetch and unpack `package`; raises `RepositoryError` as `artifact`."""
+        return Job(self.artifact(package), package.name, mapping)
 
     def artifact(self, package: Package) -> Artifact:
         """What to download for `package`.
