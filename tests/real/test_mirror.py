@@ -1,4 +1,4 @@
-"""A mirror of a real release: made from one server, installed from, and used to compile."""
+"""A mirror of a real release: made from one server, and installed from in both ways."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def test_a_real_release_is_mirrored_installed_and_runs(world: World) -> None:
     assert ", 0 of them new" in again.err
     with served(folder) as address:
         for name, mirror in (("by-file", folder.as_uri()), ("by-http", address)):
-            root = world.folder / name
-            more = {"ROCM_ROOT": str(root), "ROCMENV_MIRROR": mirror}
-            done = world.rocmenv("install", version, **more)
+            root = str(world.folder / name)
+            done = world.rocmenv("install", version, ROCM_ROOT=root, ROCMENV_MIRROR=mirror)
             assert done.status == 0, done.err
-            shown = world.rocmenv("exec", "-V", version, "hipconfig", "--version", **more)
-            same = world.rocmenv("exec", "-V", version, "hipconfig", "--version")
+            question = ("exec", "-V", version, "hipconfig", "--version")
+            shown = world.rocmenv(*question, ROCM_ROOT=root)
+            same = world.rocmenv(*question)
             assert shown.status == 0, shown.err
             assert shown.out == same.out != ""
