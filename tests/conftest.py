@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from rocmenv.fetch.network import Network
 from rocmenv.fetch.transfer import Downloads
 from tests.fetch.server import Site, serving
+from tests.tools import tool
 
 CASES = Path(__file__).parent / "cases"
 
@@ -42,3 +44,15 @@ def downloads(tmp_path: Path) -> Downloads:
 def cases() -> Path:
     """The folder with the samples of the field reports (read only: copy before writing)."""
     return CASES
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1, and its key, that nobody vouches for."""
+    openssl = tool("openssl")
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"]
+    more = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(path), "-out", f"{path}.crt"]
+    subprocess.run([openssl, *words, *more], check=True, capture_output=True)
+    path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
+    return path

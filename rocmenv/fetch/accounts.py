@@ -62,7 +62,9 @@ class Accounts:
             return Found({})
         except OSError as error:
             return Found({}, f"`{self.file}` cannot be read: {(error.strerror or '').lower()}")
-        if mode.st_uid not in (os.geteuid(), 0) or mode.st_mode & _OTHERS:
+        if mode.st_uid not in (os.geteuid(), 0):
+            return Found({}, f"`{self.file}` is not used, as it belongs to another user")
+        if mode.st_mode & _OTHERS:
             return Found({}, f"`{self.file}` is not used, as others can read it: `chmod 600` it")
         return Found(_parse(text))
 

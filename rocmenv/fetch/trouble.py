@@ -20,6 +20,7 @@ _RETRIED = frozenset({408, 425, 429})
 _NEVER = frozenset({501, 505, 511})
 _SERVERS_FAULT = 500
 _PORTAL = 511
+_NO_ACCOUNT = 401
 _PROXY_REFUSES = 407
 _TUNNEL = re.compile(r"Tunnel connection failed: (\d+)")
 _MIRROR_HINT = "check the connection and the proxy variables, or use `--mirror URL`"
@@ -57,25 +58,29 @@ class Headers(Protocol):
         """The first header called `name`, in any case, or None."""
 
 
-def refusal(url: str, status: int, headers: Headers, *, account: str = "") -> TransferError:
+def refusal(
+    url: str, status: int, headers: Headers, *, account: str = "", proxy: str = ""
+) -> TransferError:
     """The error for a reply that is none of the file.
 
     `account` is what to know about names and passwords: why those at hand were not sent.
+    `proxy` is the address of the proxy that may have answered in the server's place.
     """
+    how = f"(HTTP {status}, through the proxy `{proxy}`)" if proxy else f"(HTTP {status})"
     if status in _ABSENT:
-        message = f"`{shown(url)}` is not there or not allowed (HTTP {status})"
+        message = f"`{shown(url)}` is not there or not allowed {how}"
         hint = "check the version and the mirror's address"
         return NotThereError(message, hint=f"{account}; {hint}" if account else hint)
     if status == _PORTAL:
-        message = f"the network wants a login before it lets `{shown(url)}` through (HTTP {status})"
+        message = f"the network wants a login before it lets `{shown(url)}` through {how}"
         return TransferError(message, hint="open any page in a browser, and log in")
     if status in _RETRIED or (status >= _SERVERS_FAULT and status not in _NEVER):
-        message = f"`{shown(url)}` is not served at the moment (HTTP {status})"
+        message = f"`{shown(url)}` is not served at the moment {how}"
         hint = "try again later, or use another mirror with `--mirror URL`"
         pause = retry_after(headers.get("Retry-After"))
         return RetryableError(message, hint=hint, pause=pause)
-    message = f"`{shown(url)}` is refused (HTTP {status})"
-    if status == 401 and account:  # noqa: PLR2004 - HTTP: unauthorized
+    message = f"`{shown(url)}` is refused {how}"
+    if status == _NO_ACCOUNT and account:
         return TransferError(message, hint=account)
     return TransferError(message, hint=_STATUS_HINTS.get(status, _MIRROR_HINT))
 
@@ -83,7 +88,8 @@ def refusal(url: str, status: int, headers: Headers, *, account: str = "") -> Tr
 _STATUS_HINTS = {
     401: "the server wants a name and password: put them into `~/.netrc`, or write "
     "`https://NAME:PASSWORD@HOST/…`",
-    407: "the proxy wants a name and password: `https_proxy=http://NAME:PASSWORD@HOST:PORT`",
+    407: "write them into the proxy's address, in `network.proxy` or `https_proxy`: "
+    "`http://NAME:PASSWORD@HOST:PORT`",
 }
 
 
@@ -154,9 +160,9 @@ def failure(url: str, error: BaseException) -> TransferError:  # noqa: PLR0911  
 
 
 def _proxy_refusal(who: str, status: int, hint: str) -> TransferError:
-    if status == _PROXY_REFUSES:
-        message = f"{who} wants a name and password (HTTP {status})"
-        return TransferError(message, hint=_STATUS_HINTS[status])
+    if status in (_PROXY_REFUSES, _NO_ACCOUNT):  # the second is what some say to wrong ones
+        message = f"{who} wants another name and password (HTTP {status})"
+        return TransferError(message, hint=_STATUS_HINTS[_PROXY_REFUSES])
     message = f"{who} does not let us through (HTTP {status})"
     passes = status in _RETRIED or status >= _SERVERS_FAULT
     return RetryableError(message, hint=hint) if passes else TransferError(message, hint=hint)

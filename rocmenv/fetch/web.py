@@ -135,7 +135,14 @@ class Web:
             return answer
         if status != 200:  # noqa: PLR2004 - HTTP: OK
             _drain(answer)
-            raise refusal(target.url, status, answer.headers, account=self._known().problem)
+            proxy = target.route.proxy if target.route.scheme == "http" else None
+            raise refusal(
+                target.url,
+                status,
+                answer.headers,
+                account=self._known().problem,
+                proxy=proxy.shown if proxy else "",
+            )
         return answer
 
     def _target(self, url: str) -> _Target:
@@ -274,7 +281,8 @@ class Web:
         except OSError as error:
             connection.close()
             if proxy is not None:
-                raise ProxyFailure(proxy.shown) from error
+                # Without its frames, which in Python 3.10 hold the socket open.
+                raise ProxyFailure(proxy.shown) from error.with_traceback(None)
             raise
         except BaseException:
             connection.close()

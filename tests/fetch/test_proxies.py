@@ -134,6 +134,14 @@ def test_a_tunnel_that_is_refused_is_the_proxys(tmp_path: Path, status: int) -> 
         assert len(proxy.asked) == (2 if status == 502 else 1)
 
 
+def test_what_a_proxy_says_in_place_of_a_server_is_marked(tmp_path: Path) -> None:
+    """Its page looks like the server's."""
+    with proxying(Proxy(status=418)) as proxy:
+        words = rf"is refused \(HTTP 418, through the proxy `{proxy.url}`\)"
+        with pytest.raises(TransferError, match=words):
+            through(tmp_path, {"http_proxy": proxy.url}).read(f"http://{FAR}/x")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -304,6 +304,17 @@ def test_a_file_that_others_can_read_is_not_used(site: Site, tmp_path: Path, mod
     assert "others can read it: `chmod 600`" in (caught.value.hint or "")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_of_another_user_is_not_used(site: Site, tmp_path: Path) -> None:
+    site.always["/x"] = 401
+    downloads = with_netrc(tmp_path, "default login me password s3cret")
+    os.chown(tmp_path / "netrc", 12345, 12345)
+    with pytest.raises(TransferError) as caught:
+        downloads.read(f"{site.url}/x")
+    assert "Authorization" not in site.seen[0].headers
+    assert "belongs to another user" in (caught.value.hint or "")
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_file_that_cannot_be_read_is_told(site: Site, tmp_path: Path) -> None:
     site.always["/x"] = 403
