@@ -43,6 +43,7 @@ _FILES = (
     ("ROOT/catalog.json", "releases and places that rocmenv did not come with"),
     ("ROOT/cache", "verified downloads, and parts of downloads"),
     (".rocm-version", "a project's pin"),
+    ("rocm.lock", "the files that a project's version is, by platform"),
 )
 _STATUSES = (
     ("0", "success"),

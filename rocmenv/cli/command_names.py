@@ -9,6 +9,7 @@ COMMANDS = {
     "upgrade": "upgrade",
     "prune": "prune",
     "list-remote": "list_remote",
+    "lock": "lock",
     "catalog": "catalog",
     "verify": "verify",
     "mirror": "mirror",

@@ -53,10 +53,10 @@ class Receipt:
     `time` is UTC, ISO 8601. `prefix` is absolute for a link and None for an install, whose
     prefix is the folder that holds the receipt. `unrelocated` are files, relative to the
     prefix, that still name the place they were built for. `host` are packages of the
-    distribution that the install needs and the host lacks. `profile`, `extra` and `suite` are
-    what was asked for, empty where a channel has none or an older rocmenv kept none. `shared`
-    is None when every file is the install's own. `fingerprint` is what a link's prefix was
-    when it was registered.
+    distribution that the install needs and the host lacks. `profile`, `extra`, `suite` and
+    `targets` (GPUs, none for all) are what was asked for, empty where a channel has none or
+    an older rocmenv kept none. `shared` is None when every file is the install's own.
+    `fingerprint` is what a link's prefix was when it was registered.
     """
 
     version: Version
@@ -75,6 +75,7 @@ class Receipt:
     profile: str = ""
     extra: tuple[str, ...] = ()
     suite: str = ""
+    targets: tuple[str, ...] = ()
     shared: Shared | None = None
     fingerprint: Fingerprint | None = None
 
@@ -121,6 +122,7 @@ class Receipt:
             "profile": self.profile,
             "extra": list(self.extra),
             "suite": self.suite,
+            "targets": list(self.targets),
             "shared": asdict(self.shared) if self.shared else None,
         }
         return {name: value for name, value in found.items() if value}
@@ -150,6 +152,7 @@ class Receipt:
                 profile=str(value.get("profile", "")),
                 extra=_texts(value.get("extra", [])),
                 suite=str(value.get("suite", "")),
+                targets=_texts(value.get("targets", [])),
                 shared=_shared(value.get("shared")),
                 fingerprint=_fingerprint(value.get("fingerprint")),
             )

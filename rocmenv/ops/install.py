@@ -18,7 +18,7 @@ from rocmenv.model.receipt import Receipt
 from rocmenv.ops.plan import Wish, target
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.probe.prefix import find_layout, find_version
-from rocmenv.sources.base import Request, Work
+from rocmenv.sources.base import Work
 from rocmenv.store import registry, transaction, trash
 from rocmenv.store.paths import RECEIPT_FOLDER
 from rocmenv.store.share import AUTO, OFF, SMALLEST, Tree, share
@@ -74,11 +74,8 @@ def install(
     downloads: Downloads,
     how: Options,
     report: Reporter,
-    request: Request | None = None,
 ) -> Installed:
     """Carry out `plan`. After any failure the root is as it was, but for the cache.
-
-    `request` is what was asked of a channel, for the receipt.
 
     An interrupt keeps verified downloads. Raises what the source raises, `SpaceError`,
     and `StoreError` when the tree is not the release that was asked for.
@@ -95,7 +92,7 @@ def install(
         transaction.must_be_ours(root.version(version))
         built = _build(root, plan, stage.tree, downloads, how, report)
         report.step(f"checking {version}")
-        receipt = _receipt(plan, built, str(stage.tree), request)
+        receipt = _receipt(plan, built, str(stage.tree))
         _warn_of_blanks(root, report)
         files = built.inventory.entries(
             str(stage.tree), skip=(RECEIPT_FOLDER,), jobs=how.jobs, cancel=downloads.cancel
@@ -185,10 +182,8 @@ def _digests(files: Iterable[manifest.Entry]) -> dict[str, str]:
     return {e.path: e.sha256 for e in files if e.sha256 and e.size >= SMALLEST}
 
 
-def _receipt(plan: Plan, built: Built, tree: str, request: Request | None) -> Receipt:
+def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
     """The receipt, once the tree has been looked at."""
-    if request is None or plan.channel == "local":  # a tree of one's own has no profile
-        request = Request(profile="")
     found = find_version(tree)
     if found is not None and found.release != plan.version.release:
         msg = f"what {plan.origin} holds says it is {found}, not {plan.version}"
@@ -212,9 +207,10 @@ def _receipt(plan: Plan, built: Built, tree: str, request: Request | None) -> Re
         notes=(*plan.notes, *built.notes),
         unrelocated=built.unrelocated,
         host=tuple(plan.host),
-        profile=request.profile,
-        extra=request.extra,
-        suite=request.suite or "",
+        profile=plan.request.profile,
+        extra=plan.request.extra,
+        suite=plan.request.suite or "",
+        targets=plan.request.targets,
     )
 
 

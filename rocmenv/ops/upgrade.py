@@ -108,6 +108,7 @@ def steps(
             spec=str(release),
             channel=item.receipt.source,
             name=str(new) if local else None,
+            gpus=item.receipt.targets,
             request=_request(item.receipt, settings),
         )
         notes: tuple[str, ...] = ()
@@ -141,14 +142,13 @@ def pins_of(process: Process, root: Root, version: Version) -> list[Pin]:
 def install_new(
     process: Process,
     root: Root,
-    step: Step,
     made: Plan,
     downloads: Downloads,
     how: Options,
     report: Reporter,
 ) -> None:
     """Install the new version beside the old one."""
-    installing.install(process, root, made, downloads, how, report, step.wish.request)
+    installing.install(process, root, made, downloads, how, report)
 
 
 def settle(process: Process, root: Root, step: Step, *, edit_pins: bool, keep_old: bool) -> Result:

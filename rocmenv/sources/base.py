@@ -144,6 +144,14 @@ class Plan(Protocol):
     def host(self) -> Sequence[str]:
         """What the machine lacks."""
 
+    @property
+    def request(self) -> Request:
+        """What was asked for, as the receipt keeps it."""
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """The files with their addresses; a digest or size that nobody told is empty or 0."""
+
     def build(self, work: Work) -> Built:
         """Fill `work.tree`; raises a `RocmenvError` and leaves the tree to the caller."""
 

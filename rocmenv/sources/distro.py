@@ -127,6 +127,7 @@ def plan(
         notes=(*found.notes, *notes),
         host=rules.missing(closure),
         remembered=remembered,
+        request=request,
     )
 
 

@@ -18,7 +18,7 @@ from rocmenv.fetch.digest import sha256_of
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.probe.prefix import is_shared
-from rocmenv.sources.base import Built, Lost, Part, Work
+from rocmenv.sources.base import Built, Lost, Part, Request, Work
 from rocmenv.sources.relocate import relocate
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class LocalPlan:
     channel: str = "local"
     notes: tuple[str, ...] = ()
     host: tuple[str, ...] = field(default=())
+    request: Request = field(default=Request(profile=""))
+    items: tuple[Item, ...] = ()
 
     @property
     def origin(self) -> str:

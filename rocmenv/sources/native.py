@@ -88,6 +88,7 @@ def plan(
         notes=repository.notes,
         host=tuple(str(need) for need in closure.unmet if need.is_known),
         remembered=remembered,
+        request=request,
     )
 
 

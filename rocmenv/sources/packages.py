@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from rocmenv.fetch.settle import Settled
     from rocmenv.model.version import Version
-    from rocmenv.sources.base import Lost, Work
+    from rocmenv.sources.base import Lost, Request, Work
     from rocmenv.sources.remembered import Remembered
 
 
@@ -123,6 +122,7 @@ class PackagePlan:
     notes: tuple[str, ...]
     host: tuple[str, ...]
     remembered: Remembered
+    request: Request
 
     @property
     def origin(self) -> str:
@@ -150,33 +150,45 @@ class PackagePlan:
         """The sum of what the packages say they take on disk, documentation included."""
         return sum(p.installed_size or 0 for p in self.packages)
 
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The packages' files, in the order of their names."""
+        return tuple(
+            _item(job.artifact, c.package) for job, c in zip(self._jobs(), self.chosen, strict=True)
+        )
+
     def build(self, work: Work) -> Built:
         """Fetch, verify and unpack all packages, and make them fit their new place."""
         self.remembered.keep()
-        tree = Tree(work.tree, own_prefix=self.recipe.own_prefix, cancel=work.downloads.cancel)
-        jobs = [c.home.job(c.package, self.recipe.mapping(c.package)) for c in self.chosen]
         try:
-            cached = download_and_unpack(
-                jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
-            )
+            return assemble(self.recipe, self._jobs(), self.items, work)
         except NotThereError as error:
             msg = f"{error.message}, though the signed index lists it"
             raise NotThereError(msg, hint=_INCOMPLETE) from error
-        settled = tree.settle()
-        done = self.recipe.finish(work, settled.paths)
-        return Built(
-            tuple(_item(job.artifact, c.package) for job, c in zip(jobs, self.chosen, strict=True)),
-            settled.files,
-            settled.size,
-            settled.inventory,
-            (*settled.notes, *done.notes, *self._left_out(settled)),
-            done.unrelocated,
-            cached,
-        )
 
-    def _left_out(self, settled: Settled) -> list[str]:
-        odd = (e for e in settled.left_out if not self.recipe.is_expected(e.member))
-        return [f"left out {e.member}: {e.reason}" for e in odd]
+    def _jobs(self) -> list[Job]:
+        return [c.home.job(c.package, self.recipe.mapping(c.package)) for c in self.chosen]
+
+
+def assemble(recipe: Recipe, jobs: Sequence[Job], items: tuple[Item, ...], work: Work) -> Built:
+    """Fetch and unpack `jobs`, whose files are `items`, and make a prefix of them."""
+    tree = Tree(work.tree, own_prefix=recipe.own_prefix, cancel=work.downloads.cancel)
+    cached = download_and_unpack(
+        jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
+    )
+    settled = tree.settle()
+    done = recipe.finish(work, settled.paths)
+    odd = (e for e in settled.left_out if not recipe.is_expected(e.member))
+    left_out = (f"left out {e.member}: {e.reason}" for e in odd)
+    return Built(
+        items,
+        settled.files,
+        settled.size,
+        settled.inventory,
+        (*settled.notes, *done.notes, *left_out),
+        done.unrelocated,
+        cached,
+    )
 
 
 def rebuild(recipe: Recipe, work: Work, lost: Lost) -> tuple[Path, ...]:

@@ -107,6 +107,7 @@ def plan(
         notes=(*repository.notes, *_doubts(unknown)),
         host=tuple(str(need) for need in closure.unmet if need.is_known),
         remembered=remembered,
+        request=request,
     )
 
 

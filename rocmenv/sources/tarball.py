@@ -109,6 +109,7 @@ class TarballPlan:
     archive: Archive
     sha256: str | None
     remembered: Remembered
+    request: Request
     notes: tuple[str, ...] = ()
     host: tuple[str, ...] = ()
     channel: str = "tarball"
@@ -133,6 +134,14 @@ class TarballPlan:
         """A guess by the archive's size."""
         return None if self.archive.size is None else self.archive.size * _UNPACKED
 
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The one file."""
+        archive = self.archive
+        return (
+            Item(archive.name, self.origin, archive.size or 0, self.sha256 or "", archive.text),
+        )
+
     def build(self, work: Work) -> Built:
         """Download and unpack the archive."""
         self.remembered.keep()
@@ -141,9 +150,7 @@ class TarballPlan:
         tree = Tree(work.tree, cancel=work.downloads.cancel)
         tree.add_tar(path, owner=self.archive.name)
         settled = tree.settle()
-        item = Item(
-            self.archive.name, self.origin, path.stat().st_size, path.name, self.archive.text
-        )
+        item = replace(self.items[0], size=path.stat().st_size, sha256=path.name)
         return Built(
             (item,),
             settled.files,
@@ -181,6 +188,7 @@ def plan(
         archive=_with_size(archive, downloads),
         sha256=data.hashes.get((archive.text, archive.system, group)),
         remembered=remembered,
+        request=request,
         notes=tuple(notes),
     )
 

@@ -12,20 +12,26 @@ from rocmenv.cli.output import amount, say, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
 from rocmenv.cli.releases import list_releases
-from rocmenv.errors import NotInstalledError, UsageError
+from rocmenv.errors import NotInstalledError, StoreError, UsageError
 from rocmenv.model.selection import Origin, Selection, Source
 from rocmenv.ops import current
 from rocmenv.ops import install as ops
+from rocmenv.ops import lock as locks
 from rocmenv.ops.choose import remember_project
 from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.listing import Wanted
 from rocmenv.ops.plan import AUTO, Wish, make_plan
 from rocmenv.settings import CHANNELS, Settings
 from rocmenv.sources.base import Request
-from rocmenv.store import pins
+from rocmenv.sources.catalog_file import load
+from rocmenv.store import pins, registry
 from rocmenv.store.lock import must_be_writable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rocmenv.fetch.transfer import Downloads
+    from rocmenv.ops.report import Reporter
     from rocmenv.sources.base import Plan
     from rocmenv.store.registry import Installed
 
@@ -51,6 +57,7 @@ if TYPE_CHECKING:
     help="A GPU to install for, such as gfx1100, a family, or `all`; else those found.",
     shell_complete=complete_target,
 )
+@click.option("--locked", is_flag=True, help="Exactly what `rocm.lock` says, or nothing.")
 @click.option("--suite", help="The repository's suite, such as jammy.")
 @click.option("--mirror", metavar="URL", help="Base address in place of AMD's.")
 @click.option("--keyring", metavar="FILE|URL", help="Signing keys in place of the channel's.")
@@ -89,12 +96,50 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
             as_json=bool(given["as_json"]),
         )
         return
-    if spec is None:
-        spec = _wanted_here(ctx, given)
-    if spec is not None:
-        _install(ctx, spec, given)
+    lock = _lock_here(ctx, spec, given)
+    if lock is not None:
+        _install_locked(ctx, lock, given)
+    else:
+        spec = spec or _wanted_here(ctx, given)
+        if spec is not None:
+            _install(ctx, spec, given)
     if not given["dry_run"]:
         remember_project(ctx.process, ctx.root)
+
+
+def _lock_here(ctx: Context, spec: str | None, given: dict[str, object]) -> Path | None:
+    """The lock to install from: asked for, or there where nothing else is said."""
+    if not given["locked"] and (spec is not None or given["source"]):
+        return None
+    if spec is not None or given["source"]:
+        msg = "`--locked` installs what the lock says, not a version or file of its own"
+        raise UsageError(msg, hint="`rocmenv install --locked`, or `rocmenv lock VERSION` first")
+    found = locks.nearest(ctx.process.cwd)
+    if found is None and given["locked"]:
+        msg = "there is no rocm.lock here"
+        raise UsageError(msg, hint="make one: `rocmenv lock`")
+    return found
+
+
+def _install_locked(ctx: Context, lock: Path, given: dict[str, object]) -> None:
+    settings = Settings(ctx.process, ctx.root)
+    locked = locks.wanted_at(lock).at(_text(given["mirror"]))
+    report = reporter(quiet=bool(given["quiet"]) or bool(given["as_json"]))
+    if ctx.root.receipt(locked.version).is_file() and not given["reinstall"]:
+        item = registry.find(ctx.root, locked.version)
+        other = locks.differs(item.receipt, locked)
+        if other is not None:
+            msg = f"{locked.version} is installed from other files than {lock} says ({other})"
+            raise StoreError(msg, hint="replace it: `rocmenv install --locked --reinstall`")
+        _tell_done(item, given, f"is installed already, as {lock} says")
+        return
+    downloads = downloads_for(ctx.process, ctx.root, settings, offline=bool(given["offline"]))
+    if not given["quiet"]:
+        tell(f"rocmenv: {locked.version} (set by {lock})")
+    from rocmenv.sources import locked as source  # noqa: PLC0415 - where there is a lock
+
+    plan = source.plan(load(ctx.root.catalog), locked, downloads)
+    _carry_out(ctx, plan, downloads, given, report)
 
 
 def _wanted_here(ctx: Context, given: dict[str, object]) -> str | None:
@@ -133,6 +178,13 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
         must_be_writable(ctx.root)
         settings.value("search")  # which the shims will need: a bad one is told before the download
     plan = make_plan(ctx.process, ctx.root, settings, wish, downloads, report)
+    _carry_out(ctx, plan, downloads, given, report)
+
+
+def _carry_out(
+    ctx: Context, plan: Plan, downloads: Downloads, given: dict[str, object], report: Reporter
+) -> None:
+    settings = Settings(ctx.process, ctx.root)
     if given["dry_run"]:
         _show(plan, as_json=bool(given["as_json"]))
         return
@@ -140,7 +192,7 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     how = ops.options(
         settings, jobs, keep=bool(given["keep_downloads"]), reinstall=bool(given["reinstall"])
     )
-    item = ops.install(ctx.process, ctx.root, plan, downloads, how, report, wish.request)
+    item = ops.install(ctx.process, ctx.root, plan, downloads, how, report)
     _tell_result(item.receipt.host, item.receipt.unrelocated, quiet=bool(given["quiet"]))
     _tell_done(item, given, f"({amount(item.receipt.size)}) is installed")
 
