@@ -14,7 +14,9 @@ from rocmenv.errors import StoreError
 from rocmenv.model.layout import Layout
 from rocmenv.model.version import Version
 
-SCHEMA = 1
+SCHEMA = 2
+_PLAIN = 1
+"""The form of a receipt without `inner`, which an older rocmenv reads as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,9 @@ class Receipt:
 
     `source` is the channel or `link`; `origin` the URL, file or folder it came from;
     `time` is UTC, ISO 8601. `prefix` is absolute for a link and None for an install, whose
-    prefix is the folder that holds the receipt. `unrelocated` are files, relative to the
-    prefix, that still name the place they were built for. `host` are packages of the
+    prefix is the folder that holds the receipt, or the folder `inner` below that: a path
+    with `/`, empty for none. `unrelocated` are files, relative to the prefix, that still
+    name the place they were built for. `host` are packages of the
     distribution that the install needs and the host lacks.
     """
 
@@ -55,6 +58,7 @@ class Receipt:
     notes: tuple[str, ...] = ()
     unrelocated: tuple[str, ...] = ()
     host: tuple[str, ...] = ()
+    inner: str = ""
 
     @property
     def is_link(self) -> bool:
@@ -64,7 +68,7 @@ class Receipt:
     def render(self) -> str:
         """The text of the file."""
         value = {
-            "schema": SCHEMA,
+            "schema": SCHEMA if self.inner else _PLAIN,
             "version": str(self.version),
             "layout": self.layout.to_json(),
             "source": self.source,
@@ -72,6 +76,7 @@ class Receipt:
             "time": self.time,
             "rocmenv": self.made_by,
             "prefix": self.prefix,
+            **({"inner": self.inner} if self.inner else {}),
             "size": self.size,
             "files": self.files,
             "notes": list(self.notes),
@@ -112,6 +117,7 @@ class Receipt:
                 notes=_texts(value["notes"]),
                 unrelocated=_texts(value["unrelocated"]),
                 host=_texts(value["host"]),
+                inner=_below(value.get("inner", "")),
             )
         except StoreError:
             raise
@@ -119,6 +125,16 @@ class Receipt:
             # Whatever is wrong with a file on disk is one thing to its reader: not a receipt.
             msg = f"{path} is not a receipt ({error.__class__.__name__}: {error})"
             raise StoreError(msg) from error
+
+
+def _below(value: object) -> str:
+    """A path below a folder, or nothing."""
+    if value == "":
+        return ""
+    if not isinstance(value, str) or any(part in ("", ".", "..") for part in value.split("/")):
+        msg = f"{value!r} is not a path below the install"
+        raise ValueError(msg)
+    return value
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -134,6 +134,7 @@ def _build(
 
 def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
     """The receipt, once the tree has been looked at."""
+    tree = os.path.join(tree, built.inner) if built.inner else tree
     found = find_version(tree)
     if found is not None and found.release != plan.version.release:
         msg = f"what {plan.origin} holds says it is {found}, not {plan.version}"
@@ -157,6 +158,7 @@ def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
         notes=(*plan.notes, *built.notes),
         unrelocated=built.unrelocated,
         host=tuple(plan.host),
+        inner=built.inner,
     )
 
 

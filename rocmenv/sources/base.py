@@ -71,7 +71,8 @@ class Built:
     """What a plan has built: the files it came from, counts, and what there is to say.
 
     `cached` are files of the download cache that are no longer needed. `unrelocated` are
-    files, relative to the prefix, that still name the place they were built for.
+    files, relative to the prefix, that still name the place they were built for. `inner` is
+    the path from the tree to the prefix, where that is not the tree itself.
     """
 
     items: tuple[Item, ...]
@@ -80,6 +81,7 @@ class Built:
     notes: tuple[str, ...] = ()
     unrelocated: tuple[str, ...] = ()
     cached: tuple[Path, ...] = ()
+    inner: str = ""
 
 
 class Plan(Protocol):

@@ -63,7 +63,12 @@ def render(
     wanted: dict[str, tuple[str, str]] = {}
     for version, item in installed.items():
         activation = Activation(
-            str(version), steps(item.receipt.layout), item.receipt.prefix, linked, tuple(search)
+            str(version),
+            steps(item.receipt.layout),
+            item.receipt.prefix,
+            item.receipt.inner,
+            linked,
+            tuple(search),
         )
         for suffix, text in _texts(activation).items():
             wanted[f"{version}.{suffix}"] = ("text", text)

@@ -91,7 +91,13 @@ def find(root: Root, version: Version) -> Installed:
     except StoreError as error:
         hint = error.hint or f"remove it: `rocmenv uninstall {version}`"
         raise StoreError(error.message, hint=hint) from error
-    prefix = str(root.version(version)) if receipt.prefix is None else str(receipt.prefix)
+    if receipt.prefix is None:
+        prefix = os.path.join(root.version(version), receipt.inner).rstrip("/")
+    else:
+        prefix = str(receipt.prefix)
+    if not os.path.isdir(prefix) and receipt.prefix is None:
+        msg = f"{prefix}, where {version} should be, is gone"
+        raise StoreError(msg, hint=f"install it again: `rocmenv install --reinstall {version}`")
     if not os.path.isdir(prefix):
         msg = f"{prefix}, which {version} is linked to, is gone"
         raise StoreError(msg, hint=f"run `rocmenv unlink --yes {version}`")
