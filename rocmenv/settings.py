@@ -27,7 +27,7 @@ class Setting:
     choices: tuple[str, ...] = ()
 
 
-CHANNELS = ("auto", "legacy", "tarball", "native", "distro")
+CHANNELS = ("auto", "legacy", "tarball", "native", "wheels", "distro")
 PROFILE_NAMES = ("runtime", "hip", "sdk", "full")
 SETTINGS = (
     Setting(

@@ -95,6 +95,10 @@ def make_plan(
         from rocmenv.sources import native  # noqa: PLC0415 - as above
 
         return native.plan(data, release, version or release, request, downloads)
+    if channel == "wheels":
+        from rocmenv.sources import wheels  # noqa: PLC0415 - as above
+
+        return wheels.plan(data, release, version or release, request, downloads)
     from rocmenv.sources import legacy  # noqa: PLC0415 - as above
 
     return legacy.plan(data, release, version or release, request, downloads)
