@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from packaging import tags
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import InvalidName, InvalidSdistFilename, InvalidWheelFilename
+from packaging.utils import InvalidSdistFilename, InvalidWheelFilename
 from packaging.utils import parse_sdist_filename as parse_sources
 from packaging.utils import parse_wheel_filename as parse_wheel
 from packaging.version import InvalidVersion, Version
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 META = "rocm"
 """The project that stands for a release; it comes as sources."""
-_NO_NAME = (InvalidName, InvalidSdistFilename, InvalidWheelFilename, InvalidVersion)
+_NO_NAME = (InvalidSdistFilename, InvalidWheelFilename, InvalidVersion)
 
 
 @dataclass(frozen=True, slots=True)

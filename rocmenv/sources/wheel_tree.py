@@ -17,18 +17,16 @@ import stat
 import sys
 import warnings
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from installer import install
 from installer.destinations import SchemeDictionaryDestination
-from installer.exceptions import InstallerError
 from installer.records import Hash, RecordEntry
 from installer.sources import WheelFile, WheelSource
 
-from rocmenv.errors import ArchiveError, HostError, SpaceError
+from rocmenv.errors import ArchiveError, HostError, RocmenvError, SpaceError
 from rocmenv.fetch.decode import Stream
 from rocmenv.fetch.members import clean, content, entries
 from rocmenv.fetch.stop import check
@@ -45,16 +43,6 @@ _PIECE = 1 << 20
 _LARGEST_SOURCES = 64 << 20
 _METADATA = "Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
 _WHEEL = "Wheel-Version: 1.0\nGenerator: rocmenv\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-_BAD = (
-    zipfile.BadZipFile,
-    zlib.error,
-    InstallerError,
-    ValueError,
-    KeyError,
-    NotImplementedError,  # a compression that zipfile does not know
-    RuntimeError,  # an encrypted member
-    EOFError,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +245,7 @@ def _read_sources(path: Path, name: str) -> dict[str, bytes]:
             _, _, below = entry.name.partition("/")
             if entry.kind == "file" and below:
                 files[below] = b"".join(bytes(piece) for _, piece in content(stream, entry))
-    if not any(below.startswith("src/") and below.endswith(".py") for below in files):
+    if not any(placed.endswith(".py") for placed in _placed(files, "")):
         msg = f"the archive `{name}` has no Python modules in `src`"
         raise ArchiveError(msg, hint="`--channel tarball` takes the archive of the release")
     return files
@@ -272,13 +260,16 @@ def _told(name: str) -> Iterator[None]:
     """Say which wheel it is about when it, or the system, refuses something."""
     try:
         yield
+    except RocmenvError:
+        raise
     except OSError as error:
         words = (error.strerror or str(error)).lower()
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             msg = f"no space is left while unpacking `{name}`"
             raise SpaceError(msg, hint="free space on the file system of the root") from error
         raise ArchiveError(f"`{name}` cannot be unpacked: {words}") from error
-    except _BAD as error:
+    except Exception as error:
+        # The libraries have no word of their own for most of what can be wrong with a file.
         msg = f"`{name}` is not a whole wheel ({error.__class__.__name__}: {error})"
         raise ArchiveError(
             msg, hint="another place may have a whole one: `--mirror URL`"

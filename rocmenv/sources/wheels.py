@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from email.parser import HeaderParser
 from typing import TYPE_CHECKING
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version as Number
 
@@ -48,6 +48,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "full": (_LIBRARIES, _DEVEL, _PROFILER),
 }
 """The wheels of each profile, besides the core and the code for the GPUs."""
+_LONGEST_METADATA = 4 << 20
 # Times the packed size that wheels take on disk, with what the development files unpack to.
 _UNPACKED = 5
 
@@ -240,15 +241,18 @@ class _Choice:
         """The files, and what there is to say."""
         chosen = [self.meta, self._one(_CORE)]
         notes: list[str] = []
-        for project in PROFILES[self.request.profile]:
-            if project != _LIBRARIES:
-                chosen.append(self._one(project))
-                continue
-            libraries = self._libraries()
-            chosen.append(libraries)
-            if libraries.project == _LIBRARIES:  # one for all GPUs, without code for them
+        wanted = PROFILES[self.request.profile]
+        if _LIBRARIES in wanted:
+            chosen.append(self._libraries())
+            if chosen[-1].project == _LIBRARIES:  # one for all GPUs, without code for them
                 devices, notes = self._devices()
                 chosen += devices
+        if _DEVEL in wanted:
+            chosen.append(self._one(_DEVEL))
+        if _PROFILER in wanted:
+            found = self._find(_PROFILER)
+            chosen += [found] if found else []
+            notes += [] if found else [f"{self.release} has no `{_PROFILER}`: it is left out"]
         chosen += [self._extra(name) for name in self.request.extra]
         return list({pick.project: pick for pick in chosen}.values()), notes
 
@@ -301,9 +305,11 @@ def _needs(path: Path, name: str) -> list[Requirement]:
     try:
         with zipfile.ZipFile(path) as archive:
             inside = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
-            text = archive.read(min(inside, key=len)).decode("utf-8")
+            with archive.open(min(inside, key=len)) as file:
+                text = file.read(_LONGEST_METADATA).decode("utf-8")
         found = [Requirement(t) for t in HeaderParser().parsestr(text).get_all("Requires-Dist", [])]
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, InvalidRequirement) as error:
+    except Exception as error:
+        # zipfile has no word of its own for most of what can be wrong with a file.
         msg = f"`{name}` is not a wheel whose needs can be read ({error})"
         raise ArchiveError(
             msg, hint="another place may have a whole one: `--mirror URL`"

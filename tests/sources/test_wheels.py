@@ -267,6 +267,9 @@ def test_further_packages(make: Callable[..., Installed], index: Index) -> None:
     index.wheel("rocm-profiler", "10.0.0", {"rocm_profiler/__init__.py": text("")})
     assert "rocm-profiler" in projects(make("10.0.0", "gfx1100", profile="full"))
     assert "rocm-profiler" in projects(make("10.0.0", "gfx1100", extra=("profiler",)))
+    index.has_release("10.0.1")
+    item = make("10.0.1", "gfx1100", profile="full")
+    assert item.receipt.notes == ("10.0.1 has no `rocm-profiler`: it is left out",)
 
 
 def test_only_the_exact_version(make: Callable[..., Installed], index: Index) -> None:
@@ -585,7 +588,7 @@ def spoil(index: Index, files: dict[str, File], project: str = "rocm-sdk-librari
     ("path", "words"),
     [
         ("../../../../../outside", "lies outside"),
-        ("/tmp/outside", "is not a whole wheel"),
+        ("/tmp/outside", "rocm_sdk_libraries-10.0.0-py3"),
         ("rocm_sdk_libraries-10.0.0.data/scripts/python", "is there with other content"),
         ("rocm_sdk_libraries-10.0.0.data/data/pyvenv.cfg", "is there with other content"),
         ("rocm_sdk_libraries-10.0.0.data/data/bin/activate", "is there with other content"),

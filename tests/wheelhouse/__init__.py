@@ -16,7 +16,7 @@ import os
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -174,7 +174,7 @@ def wheel(
     rows = [f"{path},sha256={_digest(file.data)},{len(file.data)}" for path, file in whole.items()]
     whole[f"{stem}.dist-info/RECORD"] = text("\n".join([*rows, f"{stem}.dist-info/RECORD,,", ""]))
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for path, file in whole.items():
             member = zipfile.ZipInfo(path, (2026, 8, 26, 0, 0, 0))
             member.external_attr = (0o100000 | file.mode) << 16
@@ -223,28 +223,42 @@ def device(target: str, version: str) -> dict[str, File]:
 
 
 def devel(version: str, libraries: str, *, compressed: bool) -> dict[str, File]:
-    """The development files: a tar with what no other wheel has, and links to the rest.
+    """The development files of a release."""
+    return development(
+        (*core(version), f"_{libraries.replace('-', '_')}/lib/librocblas.so.5"),
+        {"include/hip/hip_runtime.h": b"#pragma once\n", "lib/cmake/hip/hip-config.cmake": b"#\n"},
+        {"lib/libamdhip64.so": "libamdhip64.so.7", "llvm": "lib/llvm"},
+        compressed=compressed,
+    )
 
-    Each folder comes before what is in it, files before folders, as the real one is packed:
-    the real `rocm-sdk` empties a folder when it first meets it.
+
+def development(
+    others: Iterable[str],
+    files: Mapping[str, bytes],
+    links: Mapping[str, str],
+    *,
+    compressed: bool = False,
+) -> dict[str, File]:
+    """What the wheel of development files holds: a tar of `files`, and links to the rest.
+
+    `others` are files of other wheels. Each folder comes before what is in it, files before
+    folders, as the real one is packed: the real `rocm-sdk` empties a folder when it first
+    meets it.
     """
-    libraries = f"_{libraries.replace('-', '_')}"
     out = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder) / "_rocm_sdk_devel"
-        for path in core(version):
+        for path in others:
             owner, _, below = path.partition("/")
-            if owner == "_rocm_sdk_core" and below != "__init__.py":
-                _link_to_sibling(top, owner, below)
-        _link_to_sibling(top, libraries, "lib/librocblas.so.5")
-        (top / "lib/libamdhip64.so").symlink_to("libamdhip64.so.7")
-        (top / "llvm").symlink_to("lib/llvm")
-        put(top, "__init__.py", "")
-        put(top, "include/hip/hip_runtime.h", "#pragma once\n")
-        put(top, "lib/cmake/hip/hip-config.cmake", "# hip\n")
+            if owner.startswith("_") and below != "__init__.py":
+                _add_link(top, below, "/".join([*[".."] * (below.count("/") + 1), path]))
+        for below, target in links.items():
+            _add_link(top, below, target)
+        for below, data in {"__init__.py": b"", **files}.items():
+            put(top, below, data)
         with tarfile.open(fileobj=out, mode="w:xz" if compressed else "w") as tar:
-            for here, folders, files in os.walk(top):
-                for name in (*files, *folders):
+            for here, folders, names in os.walk(top):
+                for name in (*names, *folders):
                     place = os.path.join(here, name)
                     tar.add(place, os.path.relpath(place, folder), recursive=False)
     ending = ".xz" if compressed else ""
@@ -254,10 +268,10 @@ def devel(version: str, libraries: str, *, compressed: bool) -> dict[str, File]:
     }
 
 
-def _link_to_sibling(top: Path, owner: str, below: str) -> None:
+def _add_link(top: Path, below: str, target: str) -> None:
     place = top / below
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.symlink_to("/".join([*[".."] * (below.count("/") + 1), owner, below]))
+    place.symlink_to(target)
 
 
 def sources(version: str, modules: Mapping[str, str]) -> bytes:
