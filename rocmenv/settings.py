@@ -34,7 +34,7 @@ class Setting:
     least: int = 1
 
 
-CHANNELS = ("auto", "legacy", "rpm", "tarball", "native", "distro")
+CHANNELS = ("auto", "legacy", "rpm", "tarball", "native", "wheels", "distro")
 SHARE_WAYS = ("auto", "reflink", "hardlink", "off")
 _RATE = (r"[1-9][0-9]{0,11}[KkMmGg]?", "a number of bytes per second such as `500K` or `10M`")
 _PROXY = (

@@ -15,7 +15,9 @@ from rocmenv.model.fingerprint import Fingerprint
 from rocmenv.model.layout import Layout
 from rocmenv.model.version import Version
 
-SCHEMA = 1
+SCHEMA = 2
+_PLAIN = 1
+"""The form of a receipt without `inner`, which an older rocmenv reads as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ class Receipt:
 
     `source` is the channel or `link`; `origin` the URL, file or folder it came from;
     `time` is UTC, ISO 8601. `prefix` is absolute for a link and None for an install, whose
-    prefix is the folder that holds the receipt. `unrelocated` are files, relative to the
+    prefix is the folder that holds the receipt, or the folder `inner` below that: a path
+    with `/`, empty for none. `unrelocated` are files, relative to the
     prefix, that still name the place they were built for. `host` are packages of the
     distribution that the install needs and the host lacks. `profile`, `extra`, `suite` and
     `targets` (GPUs, none for all) are what was asked for, empty where a channel has none or
@@ -78,6 +81,7 @@ class Receipt:
     targets: tuple[str, ...] = ()
     shared: Shared | None = None
     fingerprint: Fingerprint | None = None
+    inner: str = ""
 
     @property
     def is_link(self) -> bool:
@@ -87,7 +91,7 @@ class Receipt:
     def render(self) -> str:
         """The text of the file."""
         value: dict[str, object] = {
-            "schema": SCHEMA,
+            "schema": SCHEMA if self.inner else _PLAIN,
             "version": str(self.version),
             "layout": self.layout.to_json(),
             "source": self.source,
@@ -95,6 +99,7 @@ class Receipt:
             "time": self.time,
             "rocmenv": self.made_by,
             "prefix": self.prefix,
+            **({"inner": self.inner} if self.inner else {}),
             "size": self.size,
             "files": self.files,
             "notes": list(self.notes),
@@ -155,6 +160,7 @@ class Receipt:
                 targets=_texts(value.get("targets", [])),
                 shared=_shared(value.get("shared")),
                 fingerprint=_fingerprint(value.get("fingerprint")),
+                inner=_below(value.get("inner", "")),
             )
         except StoreError:
             raise
@@ -180,6 +186,16 @@ def _fingerprint(value: object) -> Fingerprint | None:
         msg = f"{value!r} is not a fingerprint"
         raise ValueError(msg)  # noqa: TRY004 - as in the layout
     return Fingerprint.from_json(value)
+
+
+def _below(value: object) -> str:
+    """A path below a folder, or nothing."""
+    if value == "":
+        return ""
+    if not isinstance(value, str) or any(part in ("", ".", "..") for part in value.split("/")):
+        msg = f"{value!r} is not a path below the install"
+        raise ValueError(msg)
+    return value
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -174,8 +174,8 @@ def _known(root: Root, item: Installed) -> Tree:
         digests = manifest.large_files(path.read_bytes(), str(path), SMALLEST)
         since = datetime.fromisoformat(item.receipt.time).timestamp()
     except (OSError, ValueError, StoreError):
-        return Tree(item.prefix)
-    return Tree(item.prefix, digests, since)
+        return Tree(item.folder)
+    return Tree(item.folder, digests, since)
 
 
 def _digests(files: Iterable[manifest.Entry]) -> dict[str, str]:
@@ -184,6 +184,7 @@ def _digests(files: Iterable[manifest.Entry]) -> dict[str, str]:
 
 def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
     """The receipt, once the tree has been looked at."""
+    tree = os.path.join(tree, built.inner) if built.inner else tree
     found = find_version(tree)
     if found is not None and found.release != plan.version.release:
         msg = f"what {plan.origin} holds says it is {found}, not {plan.version}"
@@ -211,6 +212,7 @@ def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
         extra=plan.request.extra,
         suite=plan.request.suite or "",
         targets=plan.request.targets,
+        inner=built.inner,
     )
 
 

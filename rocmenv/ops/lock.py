@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rocmenv.errors import PinError, UsageError
+from rocmenv.errors import PinError, ResolveError, UsageError
 from rocmenv.fetch.connection import without_account
 from rocmenv.model.lock import LOCK_NAME, Lock, Locked
 from rocmenv.model.release import Artifact
@@ -113,6 +113,10 @@ def make(
         version, channel, origin = receipt.version, receipt.source, receipt.origin
     else:
         plan = make_plan(process, root, settings, wish, downloads, report)
+        if plan.channel == "wheels":
+            msg = "what wheels need besides themselves is known once they are installed"
+            hint = f"install them first: `rocmenv install {plan.version} --channel wheels`"
+            raise ResolveError(msg, hint=hint)
         request, items = plan.request, _whole(root, plan, downloads, report)
         version, channel, origin = plan.version, plan.channel, plan.origin
     return Locked(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rocmenv.store.registry import Installed
 
 DISTRO = "distro"
-AMDS = ("legacy", "rpm", "tarball", "native")
+AMDS = ("legacy", "rpm", "tarball", "native", "wheels")
 """The channels of AMD's own servers."""
 
 

@@ -118,6 +118,10 @@ def _planned(
         from rocmenv.sources import native  # noqa: PLC0415 - as above
 
         return native.plan(data, release, name, request, downloads)
+    if channel == "wheels":
+        from rocmenv.sources import wheels  # noqa: PLC0415 - as above
+
+        return wheels.plan(data, release, name, request, downloads)
     from rocmenv.sources import legacy  # noqa: PLC0415 - as above
 
     return legacy.plan(data, release, name, request, downloads)

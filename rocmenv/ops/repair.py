@@ -85,7 +85,7 @@ def _mend(
             cached = _rebuild(stage, item, lost, downloads, how, report)
         made = {path: stage.tree / path for path in wanted if _is_right(stage, wanted[path])}
     easy = [(f.entry, None) for f in checked.faults if not f.needs_content]
-    mend(stage, item.prefix, [*easy, *((wanted[path], made[path]) for path in made)])
+    mend(stage, item.folder, [*easy, *((wanted[path], made[path]) for path in made)])
     if not how.keep_downloads:
         for path in cached:
             downloads.discard(path)
@@ -109,7 +109,7 @@ def _rebuild(
     report.start(f"repairing {item.version}", size)
     work = Work(
         tree=stage.tree,
-        prefix=item.prefix,
+        prefix=item.folder,
         downloads=downloads,
         jobs=how.jobs,
         on_bytes=report.advance,

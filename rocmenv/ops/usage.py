@@ -78,7 +78,7 @@ def meter_for(root: Root) -> Meter:
 def _all(root: Root) -> list[Row]:
     listing = registry.load(root)
     rows = [
-        Row(str(version), item.prefix, None, is_link=item.receipt.is_link)
+        Row(str(version), item.folder, None, is_link=item.receipt.is_link)
         for version, item in listing.installed.items()
     ]
     rows += [
@@ -97,7 +97,7 @@ def _named(process: Process, root: Root, words: Sequence[str]) -> list[Row]:
             raise UsageError(msg, hint="name an installed version; `rocmenv versions` shows them")
         try:
             item = registry.find(root, version)
-            row = Row(str(version), item.prefix, None, is_link=item.receipt.is_link)
+            row = Row(str(version), item.folder, None, is_link=item.receipt.is_link)
         except StoreError as error:
             row = Row(str(version), str(root.version(version)), None, problem=error.message)
         rows[row.name] = row

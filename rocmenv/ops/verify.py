@@ -105,15 +105,15 @@ def compare(
 ) -> Checked:
     """As `check`, with the entries at hand."""
     unread: dict[str, OSError] = {}
-    found = dict(walk(item.prefix, (RECEIPT_FOLDER,), unread.__setitem__))
+    found = dict(walk(item.folder, (RECEIPT_FOLDER,), unread.__setitem__))
     if "" in unread:
-        msg = f"{item.prefix} cannot be read ({unread[''].strerror})"
-        raise StoreError(msg, hint=f"see whose it is: `ls -ld {shlex.quote(item.prefix)}`")
+        msg = f"{item.folder} cannot be read ({unread[''].strerror})"
+        raise StoreError(msg, hint=f"see whose it is: `ls -ld {shlex.quote(item.folder)}`")
     known = {entry.path: entry for entry in entries}
     faults: dict[str, Fault] = {}
     hidden = [path for path in known if _is_below(path, unread)]
     for path, entry in known.items():
-        fault = _fault(item.prefix, entry, found.get(path))
+        fault = _fault(item.folder, entry, found.get(path))
         if fault is None and path in unread:
             fault = _unreadable(entry, unread[path])
         if fault is not None:
@@ -174,7 +174,7 @@ def _other_content(
 
     def look(entry: Entry) -> Fault | None:
         try:
-            digest = sha256_of(os.path.join(item.prefix, entry.path), stop).hexdigest()
+            digest = sha256_of(os.path.join(item.folder, entry.path), stop).hexdigest()
         except OSError as error:
             return _unreadable(entry, error)
         report.advance(entry.size)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _HEADERS = ("include/rocm-core/rocm_version.h", "include/rocm_version.h")
 _MACRO = re.compile(r"^#define\s+ROCM_VERSION_(MAJOR|MINOR|PATCH)\s+(\d+)", re.MULTILINE)
 _LINE = re.compile(r"[0-9A-Za-z.+~_-]+\n?", re.ASCII)
+WHEEL_FOLDER = "_rocm_sdk_"
+"""How the folders of wheels begin that hold programs and libraries."""
 _ARCH = "lib/x86_64-linux-gnu"
 # Prefixes where a ROCm of the host lies among everything else.
 _SHARED = ("/", "/usr", "/usr/local")
@@ -99,10 +101,14 @@ def find_layout(path: str) -> Layout:
         return _distro(path)
     bins = ["bin"] + ([f"{llvm}/bin"] if llvm and _is_dir(path, f"{llvm}/bin") else [])
     compiler = f"{llvm}/bin/clang++"
+    kind = _kind(path)
+    # Wheels look for each other by RPATH, and a framework's own wheels by RUNPATH, which
+    # LD_LIBRARY_PATH would come before (source: docs/sources.md, "The wheels channel").
+    libs = () if kind is Kind.WHEELS else ("lib", "lib64")
     return Layout(
-        kind=_kind(path),
+        kind=kind,
         bins=tuple(bins),
-        libs=tuple(_libs(path, ("lib", "lib64"))),
+        libs=tuple(_libs(path, libs)),
         pkgconfig=tuple(_dirs(path, ("lib/pkgconfig", "share/pkgconfig"))),
         man=tuple(_dirs(path, ("share/man",))),
         device_libs=_device_libs(path),
@@ -114,6 +120,8 @@ def find_layout(path: str) -> Layout:
 def _kind(path: str) -> Kind:
     if os.path.basename(path).startswith("core-"):
         return Kind.CORE
+    if os.path.basename(path).startswith(WHEEL_FOLDER):
+        return Kind.WHEELS
     if _is_dir(path, "share/therock") or _is_dir(path, ".kpack"):
         return Kind.FLAT
     return Kind.LEGACY

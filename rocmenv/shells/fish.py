@@ -47,7 +47,8 @@ class FishShell:
     def activation(self, activation: Activation) -> str:
         """A file for the hook, which defines the functions it calls."""
         home = f'"$_rocmenv_r"/versions/{self.quote(activation.version)}'
-        prefix = home if activation.prefix is None else self.quote(activation.prefix)
+        inner = f"/{self.quote(activation.inner)}" if activation.inner else ""
+        prefix = f"{home}{inner}" if activation.prefix is None else self.quote(activation.prefix)
         bare = [s.name for s in activation.steps if _is_cleared(s)]
         calls = [self._call(step) for step in activation.steps if not _is_cleared(step)]
         lines = (

@@ -49,11 +49,7 @@ class PosixShell:
     def activation(self, activation: Activation) -> str:
         """A file for the shim and the hooks, which define the functions it calls."""
         receipt = f'"$_rocmenv_r"/versions/{quote(activation.version)}/.rocmenv/receipt.json'
-        prefix = (
-            f'"$_rocmenv_r"/versions/{quote(activation.version)}'
-            if activation.prefix is None
-            else quote(activation.prefix)
-        )
+        prefix = _prefix(activation)
         body = [f"_rocmenv_begin {quote(activation.version)}"]
         bins = next(step for step in activation.steps if step.name == "PATH").places
         body.append("_rocmenv_in " + " ".join(map(_place, bins)))
@@ -81,7 +77,7 @@ class PosixShell:
         one; only then the functions of `activation` are read and called.
         """
         home = f'"$_rocmenv_r"/versions/{quote(activation.version)}'
-        prefix = home if activation.prefix is None else quote(activation.prefix)
+        prefix = _prefix(activation)
         bins = next(step for step in activation.steps if step.name == "PATH").places
         looked_at = [s.name for s in activation.steps if s.role in _MAY_HOLD_OTHERS]
         others = "".join(f"${{{name}-}}:" for name in looked_at)
@@ -135,6 +131,13 @@ def _read_said(activation: Activation) -> tuple[str, ...]:
 
 def _is_said(activation: Activation) -> str:
     return f' && [ "$_rocmenv_x" = {quote(activation.said)} ]' if activation.said else ""
+
+
+def _prefix(activation: Activation) -> str:
+    if activation.prefix is not None:
+        return quote(activation.prefix)
+    inner = f"/{quote(activation.inner)}" if activation.inner else ""
+    return f'"$_rocmenv_r"/versions/{quote(activation.version)}{inner}'
 
 
 def _is_cleared(step: Step) -> bool:

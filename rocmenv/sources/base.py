@@ -79,6 +79,7 @@ class Built:
     `cached` are files of the download cache that are no longer needed. `unrelocated` are
     files, relative to the prefix, that still name the place they were built for.
     `inventory` says which package each file came from; what it lacks is read once more.
+    `inner` is the path from the tree to the prefix, where that is not the tree itself.
     """
 
     items: tuple[Item, ...]
@@ -88,6 +89,7 @@ class Built:
     notes: tuple[str, ...] = ()
     unrelocated: tuple[str, ...] = ()
     cached: tuple[Path, ...] = ()
+    inner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rocmenv.errors import ResolveError
+from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Part, Request
 from rocmenv.sources.packages import assemble, job_of
 from rocmenv.sources.recipes import recipe_of
@@ -24,11 +25,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class LockedPackages:
-    """The packages of a lock; a `base.Plan`. What they take on disk is not known."""
+class LockedFiles:
+    """The files of a lock, as a `base.Plan` has them. What they take on disk is not known."""
 
     locked: Locked
-    recipe: Recipe
     notes: tuple[str, ...] = ()
     host: tuple[str, ...] = ()
     installed: int | None = None
@@ -69,10 +69,33 @@ class LockedPackages:
         """The sum of their sizes."""
         return sum(item.size for item in self.items)
 
+
+@dataclass(frozen=True, slots=True)
+class LockedPackages(LockedFiles):
+    """The packages of a lock; a `base.Plan`."""
+
+    recipe: Recipe = field(kw_only=True)
+
     def build(self, work: Work) -> Built:
         """Fetch the files, which must have the locked digests, and make a prefix of them."""
         jobs = [job_of(item, self.recipe) for item in self.items]
         return assemble(self.recipe, jobs, self.items, work)
+
+
+@dataclass(frozen=True, slots=True)
+class LockedWheels(LockedFiles):
+    """The wheels of a lock; a `base.Plan`."""
+
+    def build(self, work: Work) -> Built:
+        """Fetch the files, which must have the locked digests, and fill an environment."""
+        from rocmenv.sources.wheel_fill import fill  # noqa: PLC0415 - for wheels alone
+
+        fetched = []
+        for item in self.items:
+            name = unquote(item.url.rpartition("/")[2])
+            artifact = Artifact(item.url, name, item.size, item.sha256)
+            fetched.append((item, work.downloads.fetch(artifact, work.on_bytes)))
+        return fill(fetched, work)
 
 
 def plan(data: Catalog, locked: Locked, downloads: Downloads) -> Plan:
@@ -82,9 +105,11 @@ def plan(data: Catalog, locked: Locked, downloads: Downloads) -> Plan:
     """
     recipe = recipe_of(locked.channel, data, locked.version.without_local)
     if recipe is not None:
-        return LockedPackages(locked, recipe)
+        return LockedPackages(locked, recipe=recipe)
     if locked.channel == "tarball" and len(locked.items) == 1:
         return _tarball(locked, downloads)
+    if locked.channel == "wheels":
+        return LockedWheels(locked)
     msg = f"this rocmenv cannot install from a lock what the channel `{locked.channel}` gave"
     raise ResolveError(msg, hint="update rocmenv, or lock another channel: `rocmenv lock`")
 

@@ -11,18 +11,18 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import HostError, RepositoryError, ResolveError
+from rocmenv.errors import RepositoryError, ResolveError
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import shown, without_account
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.model.version import Version
-from rocmenv.probe.host import glibc
 from rocmenv.sources.base import Built, Part
 from rocmenv.sources.catalog import address, tarball_name
 from rocmenv.sources.index_page import read_page
 from rocmenv.sources.remembered import Remembered
+from rocmenv.sources.therock import check_host
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,8 +41,6 @@ _NAME = re.compile(
 )
 # Archives of tests and sanitizer builds lie beside the others.
 _NOT_FOR_USE = ("-tests", "-asan", "-tsan")
-# Built on manylinux_2_28 (source: TheRock's design notes on manylinux builds).
-_GLIBC = (2, 28)
 # Times the packed size that an archive takes on disk (3.5 to 5 in those that were measured).
 _UNPACKED = 5
 
@@ -165,7 +163,7 @@ def plan(
     data: Catalog, release: Version, version: Version, request: Request, downloads: Downloads
 ) -> TarballPlan:
     """The plan to install `release` as `version`. Reads the index; changes nothing."""
-    _check_host(release)
+    check_host(release)
     place = data.place(release)
     remembered = Remembered(downloads)
     known = data.release(release)
@@ -191,16 +189,6 @@ def plan(
         request=request,
         notes=tuple(notes),
     )
-
-
-def _check_host(release: Version) -> None:
-    host = glibc()
-    if host is None or host < _GLIBC:
-        needs = ".".join(map(str, _GLIBC))
-        has = f"glibc {'.'.join(map(str, host))}" if host else "no glibc"
-        msg = f"release {release} needs glibc {needs} or newer, and this machine has {has}"
-        hint = "use a container with a newer Debian, Ubuntu or Enterprise Linux"
-        raise HostError(msg, hint=hint)
 
 
 def _listed(

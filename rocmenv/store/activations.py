@@ -76,6 +76,7 @@ def render(
             str(version),
             steps(item.receipt.layout),
             item.receipt.prefix,
+            item.receipt.inner,
             linked,
             tuple(search),
             said.get(version) or "",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rocmenv.model.version import Version
-from rocmenv.sources import tarball
+from rocmenv.sources import therock
 from rocmenv.sources.index_page import Page, read_page
 from rocmenv.sources.tarball import archives, choose_group
 from rocmenv.store import registry
@@ -313,10 +313,10 @@ def test_a_dry_run_shows_the_size(call: Callable[..., Result], vendor: Vendor) -
 
 
 def test_an_old_glibc_is_told(call: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tarball, "glibc", lambda: (2, 17))
+    monkeypatch.setattr(therock, "glibc", lambda: (2, 17))
     message = call("install", "10.0.1", "-q").refused()
     assert message == "release 10.0.1 needs glibc 2.28 or newer, and this machine has glibc 2.17"
-    monkeypatch.setattr(tarball, "glibc", lambda: None)
+    monkeypatch.setattr(therock, "glibc", lambda: None)
     assert "has no glibc" in call("install", "10.0.1", "-q").refused()
 
 

@@ -227,7 +227,10 @@ def _tell_unused(item: Installed, words: tuple[str, ...], given: dict[str, objec
     suffixes = ("", str(item.version.without_local))  # legacy's packages end in their release
     have = {part.name for part in item.receipt.items}
     extra = _words(given["extra"])
-    lacks = any({f"{name}{s}" for s in suffixes}.isdisjoint(have) for name in extra)
+    lacks = any(  # and a wheel may be named without the `rocm-` in front
+        {f"{name}{s}" for s in suffixes}.isdisjoint(have) and f"rocm-{name}" not in have
+        for name in extra
+    )
     options = (("--with", lacks), ("--profile", given["profile"]))
     unused = [f"`{option}`" for option, is_unused in options if is_unused]
     if not unused:
