@@ -62,7 +62,7 @@ def held(root: Root) -> list[Held]:
 def unneeded(root: Root) -> list[Entry]:
     """What no install was made from: packages of versions that are gone, and parts.
 
-    Indexes stay, for installs that are offline; so does what addresses had, while that is there.
+    Indexes stay, for installs that are offline.
     """
     found = held(root)
     going = [h.entry for h in found if h.entry.kind == PARTIAL]

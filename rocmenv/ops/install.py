@@ -97,7 +97,7 @@ def install(
         files = built.inventory.entries(
             str(stage.tree), skip=(RECEIPT_FOLDER,), jobs=how.jobs, cancel=downloads.cancel
         )
-        receipt = replace(receipt, shared=_share(root, str(stage.tree), files, how.share))
+        receipt = replace(receipt, shared=_share(root, stage, files, how.share))
         stage.commit(receipt, manifest.render(files))
         left_out = rehash(process, root)
     trash.empty(root)
@@ -155,16 +155,18 @@ def _build(
         report.finish()
 
 
-def _share(root: Root, tree: str, files: Iterable[manifest.Entry], way: str) -> Shared | None:
+def _share(
+    root: Root, stage: transaction.Stage, files: Iterable[manifest.Entry], way: str
+) -> Shared | None:
     """Let the staged tree have files in common with the installs that there are."""
     if way == OFF:
         return None
-    others = [
-        _known(root, item)
-        for item in registry.load(root).installed.values()
-        if not item.receipt.is_link
-    ]
-    return share(Tree(tree, _digests(files)), others, way)
+    installs = [i for i in registry.load(root).installed.values() if not i.receipt.is_link]
+    # Who replaces a version may do so because its files are damaged, and those of others that
+    # are the same files: then each is read, whatever a manifest says.
+    is_new = not os.path.lexists(root.version(stage.version))
+    others = [_known(root, item) if is_new else Tree(item.prefix) for item in installs]
+    return share(Tree(str(stage.tree), _digests(files)), others, way)
 
 
 def _known(root: Root, item: Installed) -> Tree:

@@ -186,3 +186,20 @@ def test_what_was_edited_is_not_handed_on(
     rocmenv("install", second, "--from", str(other), ROCMENV_SHARE=HARDLINK).fine()
     assert (root.versions / second / "lib/kernels.dat").read_bytes() == KERNELS
     assert inode(root, first) != inode(root, second)
+
+
+@pytest.mark.parametrize("damaged", ["6.2.0", "6.2.4"])
+def test_a_reinstall_does_not_bring_damage_back(
+    rocmenv: Runner, root: Root, sources: dict[str, Path], damaged: str
+) -> None:
+    """As a failing disk makes it: no time tells."""
+    install_both(rocmenv, sources)
+    place = root.versions / damaged / "lib/kernels.dat"
+    status = place.stat()
+    place.chmod(0o644)
+    place.write_bytes(b"DAMAGE" + KERNELS[6:])
+    place.chmod(0o444)
+    os.utime(place, ns=(status.st_atime_ns, status.st_mtime_ns))
+    words = ("install", damaged, "--reinstall", "--from", str(sources[damaged]))
+    rocmenv(*words, ROCMENV_SHARE=HARDLINK).fine()
+    assert place.read_bytes() == KERNELS

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -205,6 +206,22 @@ def test_a_mirror_without_the_new_one_leaves_everything(call: Call, root: Root, 
     assert versions(root) == [OLD]
     error = json.loads(call("upgrade", OLD, "--json").out)["upgrades"][0]["error"]
     assert error["code"] == "repository"
+
+
+def test_two_at_once_leave_the_new_one(call: Call, root: Root, variables: dict[str, str]) -> None:
+    environ = clean_environ(root, **variables)
+    children = [
+        subprocess.Popen([*COMMAND, "upgrade", OLD], env=environ, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    ended = [(*child.communicate(timeout=60), child.returncode) for child in children]
+    assert 0 in [status for *_, status in ended], ended
+    assert all("Traceback" not in err for _, err, _ in ended)
+    assert NEW in versions(root)
+    if OLD in versions(root):
+        call("upgrade", OLD).fine()
+    assert versions(root) == [NEW]
+    assert os.listdir(root.staging) == os.listdir(root.journal) == []
 
 
 POINTS = {

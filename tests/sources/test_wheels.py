@@ -19,7 +19,7 @@ from rocmenv.model.layout import Kind
 from rocmenv.model.version import Version
 from rocmenv.ops.install import Options, install
 from rocmenv.ops.uninstall import uninstall
-from rocmenv.sources import wheel_program, wheels
+from rocmenv.sources import wheel_fill, wheel_program, wheels
 from rocmenv.sources.base import Request
 from rocmenv.sources.catalog_file import load
 from rocmenv.store import registry
@@ -531,7 +531,7 @@ def test_the_program_of_the_release_hangs(
     make: Callable[..., Installed], index: Index, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        wheels, "make_prefix", lambda venv: wheel_program.make_prefix(venv, timeout=1.0)
+        wheel_fill, "make_prefix", lambda venv: wheel_program.make_prefix(venv, timeout=1.0)
     )
     index.has_release(modules=with_main("time.sleep(99)"))
     assert "did not end within 1 seconds" in refused(make, StoreError, "10.0.0", "gfx942").message
