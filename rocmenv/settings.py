@@ -42,7 +42,7 @@ _PROXY = (
     "the address of a proxy such as `http://HOST:3128`, or `none`",
 )
 _PLACE = (r"(?:/|~/|~$).*", "an absolute path")
-PROFILE_NAMES = ("runtime", "hip", "sdk", "full")
+PROFILE_NAMES = ("runtime", "hip", "libraries", "sdk", "ml", "profilers", "full")
 SETTINGS = (
     Setting(
         "channel",

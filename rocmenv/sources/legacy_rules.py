@@ -39,7 +39,35 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "rocm-smi-lib",
         "amd-smi-lib",
     ),
+    "libraries": (
+        "rocm-hip-libraries",
+        "rocblas",
+        "rocfft",
+        "rocrand",
+        "rocsolver",
+        "rocsparse",
+        "rccl",
+        "hipblas",
+        "hipblaslt",
+        "hipfft",
+        "hiprand",
+        "hipsolver",
+        "hipsparse",
+        "hipsparselt",
+    ),
     "sdk": ("rocm-hip-sdk", "rocm-opencl-dev"),
+    "ml": ("rocm-ml-sdk", "rocm-ml-libraries", "miopen-hip", "miopen-hip-dev", "migraphx"),
+    "profilers": (
+        "rocm-developer-tools",
+        "rocprofiler",
+        "rocprofiler-dev",
+        "rocprofiler-sdk",
+        "rocprofiler-systems",
+        "rocprofiler-compute",
+        "roctracer",
+        "roctracer-dev",
+        "rocm-gdb",
+    ),
     "full": (
         "rocm",
         "rocm-dev",
@@ -55,7 +83,13 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "rocjpeg",
     ),
 }
-_INCLUDES = {"sdk": ("hip",), "full": ("hip", "sdk")}
+_INCLUDES = {
+    "libraries": ("hip",),
+    "sdk": ("hip",),
+    "ml": ("hip", "sdk"),
+    "profilers": ("hip",),
+    "full": ("hip", "sdk"),
+}
 # Documentation, and what tells the system's loader of AMD's own place.
 _LEFT_OUT = ("usr/share/", "etc/ld.so.conf.d/")
 

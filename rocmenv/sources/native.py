@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rocmenv.sources.catalog import Catalog
     from rocmenv.sources.packages import Recipe
 
+_LIBRARIES = ("blas", "fft", "rand", "solver", "sparse", "rccl", "hiptensor", "rocalution")
 PROFILES: dict[str, tuple[str, ...]] = {
     "runtime": ("amdrocm{xy}{gfx}",),
     "hip": (
@@ -48,7 +49,15 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "amdrocm-amdsmi{xy}",
         "amdrocm-base{xy}",
     ),
+    "libraries": tuple(f"amdrocm-{name}{{xy}}{{gfx}}" for name in _LIBRARIES),
     "sdk": ("amdrocm-core-sdk{xy}{gfx}",),
+    "ml": ("amdrocm-core-sdk{xy}{gfx}", "amdrocm-dnn{xy}{gfx}", "amdrocm-ck{xy}{gfx}"),
+    "profilers": (
+        "amdrocm-profiler{xy}",
+        "amdrocm-profiler-base{xy}",
+        "amdrocm-debugger{xy}",
+        "amdrocm-developer-tools{xy}",
+    ),
     "full": ("amdrocm-core-sdk{xy}{gfx}", "amdrocm-developer-tools{xy}", "amdrocm-opencl{xy}"),
 }
 """The root packages of each profile; `{gfx}` is one for each GPU, or nothing for all of them.
@@ -148,7 +157,7 @@ def roots(index: Index, release: Version, request: Request) -> list[str]:
         msg = f"{visible(request.profile)} is not a profile of the native channel"
         raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
     templates = [
-        *(PROFILES["hip"] if request.profile in ("sdk", "full") else ()),
+        *(() if request.profile == "runtime" else PROFILES["hip"]),
         *PROFILES[request.profile],
     ]
     wanted = []
@@ -168,8 +177,9 @@ def roots(index: Index, release: Version, request: Request) -> list[str]:
 
 
 def _names(index: Index, template: str, release: Version, request: Request) -> list[str]:
+    bare = template.format(xy=release.xy, gfx="")
     if "{gfx}" not in template or not request.targets:
-        return [template.format(xy=release.xy, gfx="")]
+        return [bare]
     names = []
     for target in request.targets:
         tries = [
@@ -177,6 +187,8 @@ def _names(index: Index, template: str, release: Version, request: Request) -> l
             for suffix in suffixes(target, release, request)
         ]
         found = next((name for name in tries if index.named(name)), None)
+        if found is None and not any(n.startswith(f"{bare}-gfx") for n in index.names()):
+            return [bare]  # the part has nothing of its own for each GPU
         if found is None:
             msg = f"the repository has no {tries[0]}: {release} is not built for {target}"
             hint = "without `--gpu` it comes for all GPUs that it knows: `--gpu all`"

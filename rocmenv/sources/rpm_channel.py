@@ -46,7 +46,24 @@ AMDROCM: dict[str, tuple[str, ...]] = {
         "amdrocm-amdsmi",
         "amdrocm-base",
     ),
+    "libraries": (
+        "amdrocm-blas",
+        "amdrocm-fft",
+        "amdrocm-rand",
+        "amdrocm-solver",
+        "amdrocm-sparse",
+        "amdrocm-rccl",
+        "amdrocm-hiptensor",
+        "amdrocm-rocalution",
+    ),
     "sdk": ("amdrocm-core-sdk",),
+    "ml": ("amdrocm-core-sdk", "amdrocm-dnn", "amdrocm-ck"),
+    "profilers": (
+        "amdrocm-profiler",
+        "amdrocm-profiler-base",
+        "amdrocm-debugger",
+        "amdrocm-developer-tools",
+    ),
     "full": ("amdrocm-core-sdk", "amdrocm-developer-tools", "amdrocm-opencl"),
 }
 
@@ -179,7 +196,7 @@ def _amdrocm_roots(index: Index, place: RpmPlace, release: Version, request: Req
         raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
     roots = [
         root
-        for bare in AMDROCM[request.profile]
+        for bare in _bare_names(request.profile)
         for root in _for_targets(index, bare + release.xy, place.targets)
     ]
     if not roots:
@@ -189,6 +206,12 @@ def _amdrocm_roots(index: Index, place: RpmPlace, release: Version, request: Req
         found = _for_targets(index, name, place.targets)
         roots += found or _for_targets(index, spelled + release.xy, place.targets) or [name]
     return list(dict.fromkeys(roots))
+
+
+def _bare_names(profile: str) -> list[str]:
+    """The root packages of a profile; `amdrocm-core-sdk` brings what `hip` has."""
+    with_hip = profile in ("libraries", "profilers")
+    return [*(AMDROCM["hip"] if with_hip else ()), *AMDROCM[profile]]
 
 
 def _for_targets(index: Index, name: str, targets: Sequence[str]) -> list[str]:

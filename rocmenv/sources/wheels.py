@@ -42,7 +42,10 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "runtime": (),
     # The tree of development files is made of links into the libraries: it comes with them.
     "hip": (_LIBRARIES, _DEVEL),
+    "libraries": (_LIBRARIES, _DEVEL),
     "sdk": (_LIBRARIES, _DEVEL),
+    "ml": (_LIBRARIES, _DEVEL),
+    "profilers": (_LIBRARIES, _DEVEL, _PROFILER),
     "full": (_LIBRARIES, _DEVEL, _PROFILER),
 }
 """The wheels of each profile, besides the core and the code for the GPUs."""

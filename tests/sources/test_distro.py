@@ -512,7 +512,9 @@ def test_an_unknown_profile_is_refused_with_those_there_are(machine: Machine) ->
     machine.offer("bookworm", *SYSTEM, *rocm())
     with pytest.raises(ResolveError, match="`huge` is not a profile") as caught:
         machine.plan(profile="huge")
-    assert "`runtime`, `hip`, `sdk`, `full`" in str(caught.value.hint)
+    assert "`runtime`, `hip`, `libraries`, `sdk`, `ml`, `profilers`, `full`" in str(
+        caught.value.hint
+    )
 
 
 # The index is read once

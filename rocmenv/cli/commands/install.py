@@ -21,7 +21,7 @@ from rocmenv.ops.choose import remember_project
 from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.listing import Wanted
 from rocmenv.ops.plan import AUTO, Wish, make_plan
-from rocmenv.settings import CHANNELS, Settings
+from rocmenv.settings import CHANNELS, PROFILE_NAMES, Settings
 from rocmenv.sources.base import Request
 from rocmenv.sources.catalog_file import load
 from rocmenv.store import pins, registry
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--profile",
-    help="Set of packages: runtime, hip, sdk or full.",
+    help=f"Set of packages: {', '.join(PROFILE_NAMES)}.",
     shell_complete=complete_profile,
 )
 @click.option("--with", "extra", metavar="PACKAGE", multiple=True, help="A further package.")

@@ -13,7 +13,7 @@ from rocmenv.cli.progress import reporter
 from rocmenv.ops import lock as ops
 from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.plan import Wish
-from rocmenv.settings import CHANNELS, Settings
+from rocmenv.settings import CHANNELS, PROFILE_NAMES, Settings
 from rocmenv.sources.base import Request
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--channel", type=click.Choice(CHANNELS), help="Where to take it from.")
 @click.option(
     "--profile",
-    help="Set of packages: runtime, hip, sdk or full.",
+    help=f"Set of packages: {', '.join(PROFILE_NAMES)}.",
     shell_complete=complete_profile,
 )
 @click.option("--with", "extra", metavar="PACKAGE", multiple=True, help="A further package.")

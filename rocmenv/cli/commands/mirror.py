@@ -13,7 +13,7 @@ from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
 from rocmenv.ops import mirror as ops
 from rocmenv.ops.connect import downloads_for
-from rocmenv.settings import Settings
+from rocmenv.settings import PROFILE_NAMES, Settings
 from rocmenv.sources.base import Extent, MirrorPlan, Request
 from rocmenv.sources.catalog_file import load
 
@@ -34,7 +34,7 @@ _CHANNELS = tuple(ops.CHANNELS)
 )
 @click.option(
     "--profile",
-    help="Set of packages: runtime, hip, sdk or full.",
+    help=f"Set of packages: {', '.join(PROFILE_NAMES)}.",
     shell_complete=complete_profile,
 )
 @click.option("--with", "extra", metavar="PACKAGE", multiple=True, help="A further package.")
