@@ -37,7 +37,10 @@ def offered(root: Root, line: str) -> list[str]:
         ("rocmenv install --profile s", ["sdk"]),
         ("rocmenv install --channel d", ["distro"]),
         ("rocmenv config get legacy.m", ["legacy.mirror"]),
-        ("rocmenv config set channel ", ["auto", "legacy", "tarball", "native", "distro"]),
+        (
+            "rocmenv config set channel ",
+            ["auto", "legacy", "tarball", "native", "wheels", "distro"],
+        ),
         ("rocmenv config set offline t", ["true"]),
         ("rocmenv config set aliases.mine 6.3", ["6.3.0"]),
         ("rocmenv init fi", ["fish"]),
