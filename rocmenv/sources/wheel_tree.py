@@ -57,15 +57,16 @@ class Venv:
     def make(cls, tree: Path, prefix: str, cancel: threading.Event) -> Venv:
         """An empty environment for the Python that runs rocmenv, in the empty folder `tree`.
 
-        `HostError` when that Python cannot make one.
+        `HostError` when that Python cannot make one, `SpaceError` on a full file system.
         """
         try:
             import venv  # noqa: PLC0415 - some distributions leave it out
 
-            venv.EnvBuilder(symlinks=True, with_pip=False).create(tree)
-        except (ImportError, OSError, ValueError) as error:
-            msg = f"Python {sys.version.split()[0]} cannot make a virtual environment ({error})"
-            hint = "install its module venv (`sudo apt-get install python3-venv`)"
+            with _told("the virtual environment"):
+                venv.EnvBuilder(symlinks=True, with_pip=False).create(tree)
+        except ImportError as error:
+            msg = f"Python {sys.version.split()[0]} has no module venv ({error})"
+            hint = "install it (`sudo apt-get install python3-venv`), or `--channel tarball`"
             raise HostError(msg, hint=hint) from error
         made = cls(tree, prefix, cancel)
         made._let_name_the_prefix()

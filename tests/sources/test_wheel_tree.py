@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -12,7 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocmenv.errors import ArchiveError, RepositoryError, RocmenvError
+from rocmenv.errors import (
+    ArchiveError,
+    HostError,
+    RepositoryError,
+    RocmenvError,
+    SpaceError,
+)
 from rocmenv.sources.simple_index import is_same_place, read_names, read_project
 from rocmenv.sources.wheel_tree import Venv
 from tests.wheelhouse import packed, sources, text, wheel
@@ -111,6 +119,25 @@ def test_a_command_with_a_path_for_a_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="lies outside"):
         environment.add_wheel(tmp_path / "x.whl", name)
     assert_all_inside(tmp_path)
+
+
+def test_a_python_without_venv_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "venv", None)
+    with pytest.raises(HostError, match="has no module venv") as caught:
+        Venv.make(tmp_path / "tree", "/final", threading.Event())
+    assert "python3-venv" in (caught.value.hint or "")
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = venv(tmp_path)
+    (tmp_path / "x.whl").write_bytes(WHOLE)
+
+    def full(*_given: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fchmod", full)
+    with pytest.raises(SpaceError, match=f"no space is left while unpacking `{NAME}`"):
+        environment.add_wheel(tmp_path / "x.whl", NAME)
 
 
 @pytest.mark.parametrize(

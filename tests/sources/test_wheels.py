@@ -233,6 +233,17 @@ def test_a_second_time_without_a_connection(
     assert site.seen == []
 
 
+def test_offline_nothing_is_said_of_what_was_never_read(
+    call: Callable[..., Result], index: Index
+) -> None:
+    index.has_release()
+    words = ("install", "10.0.0", "--channel", "wheels", "-q")
+    call(*words, "--profile", "runtime").fine()
+    result = call(*words, "--reinstall", "--offline")
+    assert "this run is offline" in result.refused()
+    assert "without `--offline`" in result.hint
+
+
 # Which files.
 
 
