@@ -10,7 +10,8 @@ import pytest
 
 def tool(name: str) -> str:
     """The path of a program, else: skip at home, fail in CI."""
-    path = shutil.which(name)
+    # A user's PATH may lack the folders of programs for root.
+    path = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
     if path is None:
         message = f"{name} is not installed"
         if os.environ.get("CI"):

@@ -128,6 +128,14 @@ class Venv:
             for name in names
         ]
         relocate(self.tree, str(self.tree), self.prefix, paths)
+        # Scripts for shells have the path in quotes of the shell's own: what both paths
+        # begin with stays as it is written, and the rest needs none.
+        common = os.path.commonpath([self.tree, self.prefix])
+        old, new = (os.fsencode(os.path.relpath(p, common)) for p in (self.tree, self.prefix))
+        for path in self.tree.glob("bin/[Aa]ctivate*"):
+            content = path.read_bytes()
+            if old in content:
+                path.write_bytes(content.replace(old, new))
 
 
 class _Destination(SchemeDictionaryDestination):

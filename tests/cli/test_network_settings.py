@@ -14,7 +14,7 @@ from tests.fetch.server import Site, serving
 
 FAR = "repo.example.invalid"
 PAGE = b'<a href="6.3/">6.3/</a>'
-LIST = ("list-remote", "--online", "--mirror")
+LIST = ("list-remote", "--online", "--channel", "legacy", "--mirror")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from pathlib import Path
 
 import pytest
@@ -211,8 +212,11 @@ def test_a_rocminfo_that_hangs_is_left_with_all_it_started(tmp_path: Path) -> No
     path = f"{program(tmp_path / 'bin', f'sleep 60 & echo $! $$ >{pids}; sleep 60')}/rocminfo"
     told = rocminfo.run(path, {"PATH": "/usr/bin:/bin"}, timeout=1)
     assert told.remarks == (f"{path} did not answer within 1 seconds",)
+    until = time.monotonic() + 10
     for pid in pids.read_text().split():
-        assert not is_running(pid)
+        while is_running(pid):  # a signal takes its time on a busy machine
+            assert time.monotonic() < until
+            time.sleep(0.01)
 
 
 def is_running(pid: str) -> bool:
