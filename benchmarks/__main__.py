@@ -12,9 +12,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import cli, hook, install, shim
+from benchmarks import cli, hook, install, shim, tarball
 
-ALL = {"shim": shim.run, "hook": hook.run, "cli": cli.run, "install": install.run}
+ALL = {
+    "shim": shim.run,
+    "hook": hook.run,
+    "cli": cli.run,
+    "install": install.run,
+    "tarball": tarball.run,
+}
 
 
 def main() -> int:
