@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import cli, hook, install, scale, share, shim
+from benchmarks import cli, hook, install, scale, share, shim, tarball
 
 ALL = {
     "shim": shim.run,
@@ -21,6 +21,7 @@ ALL = {
     "install": install.run,
     "scale": scale.run,
     "share": share.run,
+    "tarball": tarball.run,
 }
 
 

@@ -7,35 +7,46 @@ whatever the order of members and archives. `Tree.settle` then makes the links.
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import threading
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import ArchiveError, SpaceError
+from rocmenv.fetch.absorb import absorb
+from rocmenv.fetch.ahead import Ahead
 from rocmenv.fetch.ar import data_member
 from rocmenv.fetch.decode import Stream
-from rocmenv.fetch.disk import NO_ROOM, hard_link, moved, write
+from rocmenv.fetch.disk import NO_ROOM, hard_link, write
 from rocmenv.fetch.links import Link, meant
-from rocmenv.fetch.members import Entry, clean, entries
+from rocmenv.fetch.members import Entry, entries
+from rocmenv.fetch.reading import Archive
 from rocmenv.fetch.rpm import opened
 from rocmenv.fetch.settle import LeftOut, Placed, Settled, Settlement
 from rocmenv.fetch.stop import check
+from rocmenv.fetch.wrapping import Misjudged, Wrapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["LeftOut", "Settled", "Tree"]
+    from rocmenv.fetch.decode import Source
 
-# A folder that lies at the top of a ROCm tree is never a wrapping folder, even when alone.
-_TOP_NAMES = frozenset(
-    {".info", ".kpack", "amdgcn", "bin", "include", "lib", "lib64", "libexec", "llvm", "share"}
-)
+__all__ = ["LeftOut", "Settled", "Tree", "Unpacked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """A tar archive in a folder apart: `accept` it into the tree, or `drop` it."""
+
+    accept: Callable[[], None]
+    drop: Callable[[], None]
 
 
 class Tree:
@@ -54,18 +65,19 @@ class Tree:
         own_prefix: Sequence[str] = (),
         cancel: threading.Event | None = None,
     ) -> None:
+        self._spare = root / f".unpacking-{secrets.token_hex(8)}"
         with _told(f"the folder `{root}`"):
             root.mkdir(parents=True, exist_ok=True)
             is_free = not root.is_symlink() and not any(root.iterdir())
-        if not is_free:
-            raise ArchiveError(f"the folder `{root}` to unpack into is not an empty folder")
+            if not is_free:
+                raise ArchiveError(f"the folder `{root}` to unpack into is not an empty folder")
+            is_folding = _ignores_case(self._spare)
         self.root = root
         self._cancel = cancel
         self.own_prefix = tuple(p.strip("/") for p in own_prefix)
         self._guard = threading.Lock()
-        self._spare = root / f".unpacking-{secrets.token_hex(8)}"
         self._spares = 0
-        self._state = Settlement(root)
+        self._state = Settlement(root, folded={} if is_folding else None)
 
     def add_deb(
         self,
@@ -73,21 +85,23 @@ class Tree:
         *,
         owner: str,
         mapping: Callable[[str], str | None],
+        keep: Callable[[str], bool] | None = None,
         threads: int = 1,
         cancel: threading.Event | None = None,
     ) -> None:
         """Unpack the content of the Debian package `path`, decoding in `threads`.
 
         `mapping` turns a member's path (`opt/rocm-6.3.0/bin/hipcc`) into the path below
-        the root, or None to leave it out; it is also asked for link targets. `owner` names
-        the package in messages; each archive needs one of its own.
+        the root, or None to leave it out; it is also asked for link targets. `keep` is asked
+        for the paths below the root of all but folders, and leaves out what it denies. `owner`
+        names the package in messages; each archive needs one of its own.
 
         Raises:
             ArchiveError: a damaged package, an unsafe member, or a file that another
                 package has with other content. The tree is then of no use.
             SpaceError: the file system is full.
         """
-        archive = _Archive(owner, mapping, cancel or self._cancel, rooted=True)
+        archive = Archive(owner, mapping, cancel or self._cancel, rooted=True, keep=keep)
         self._add(archive, path, partial(_deb, owner=owner, threads=threads))
 
     def add_rpm(
@@ -96,16 +110,17 @@ class Tree:
         *,
         owner: str,
         mapping: Callable[[str], str | None],
+        keep: Callable[[str], bool] | None = None,
         threads: int = 1,
         cancel: threading.Event | None = None,
     ) -> None:
         """Unpack the content of the RPM package `path`; all else is as for `add_deb`."""
-        archive = _Archive(owner, mapping, cancel or self._cancel, rooted=True)
+        archive = Archive(owner, mapping, cancel or self._cancel, rooted=True, keep=keep)
         self._add(archive, path, partial(opened, name=owner, threads=threads))
 
     def _add(
         self,
-        archive: _Archive,
+        archive: Archive,
         path: Path,
         opened: Callable[[BinaryIO], tuple[Stream, Iterator[Entry]]],
     ) -> None:
@@ -117,30 +132,73 @@ class Tree:
                 file.seek(0)
                 self._repeat(archive, *opened(file))
 
-    def add_tar(self, path: Path, *, owner: str) -> None:
+    def add_tar(self, path: Path, *, owner: str, keep: Callable[[str], bool] | None = None) -> None:
         """Unpack the tar archive `path`, plain or compressed with gzip, xz, zstd or bzip2.
 
         One folder that wraps a whole ROCm (`rocm-6.3.0/bin/…`) is taken off first; a flat
-        archive (`bin/…`, `./bin/…`) stays as it is. `owner` is as for `add_deb`.
+        archive (`bin/…`, `./bin/…`) stays as it is. `owner` and `keep` are as for `add_deb`.
 
         Raises:
             ArchiveError, SpaceError: as `add_deb`.
         """
-        archive = _Archive(owner, str, self._cancel, rooted=False)
-        with path.open("rb") as file, _told(f"the archive `{owner}`"):
-            stream = Stream(file, owner)
-            waiting: list[tuple[Entry, Path, str]] = []
-            for entry in entries(stream):  # their places are known only at the archive's end
-                aside, digest = self.root, ""
-                if entry.kind == "file":
-                    aside = self._aside()
-                    digest = write(stream, entry, archive.cancel, aside)
-                waiting.append((entry, aside, digest))
-            top = _wrapping([entry for entry, _, _ in waiting])
-            for whole, aside, digest in waiting:
-                inner = _without(whole, top)
-                if inner is not None:
-                    self._take(archive, inner, partial(moved, aside, digest))
+        self.read_tar(lambda: path.open("rb"), owner=owner, keep=keep).accept()
+
+    def read_tar(
+        self,
+        opened: Callable[[], AbstractContextManager[Source]],
+        *,
+        owner: str,
+        keep: Callable[[str], bool] | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Unpacked:
+        """As `add_tar`, into a folder apart, which becomes part of the tree when accepted.
+
+        `opened` gives the archive from its start, and is called again where a second look is
+        needed. Members are written as they come, under their own names: what wraps the whole
+        is known at the end, and then a few folders change their places.
+
+        What `opened` and its result raise goes through; then nothing is left of the folder.
+        """
+        wrapping = Wrapping()
+        while True:
+            with self._guard:
+                folder = self._aside_unlocked()
+            apart = Tree(folder, cancel=cancel or self._cancel)
+            apart.own_prefix = self.own_prefix
+            archive = Archive(
+                owner, str, cancel or self._cancel, rooted=False, keep=keep, wrapping=wrapping
+            )
+            drop = partial(shutil.rmtree, folder, ignore_errors=True)
+            try:
+                with _told(f"the archive `{owner}`"):
+                    apart._read(archive, wrapping, opened)
+            except Misjudged:
+                drop()
+                wrapping = Wrapping(known=wrapping.top)
+                continue
+            except BaseException:
+                drop()
+                raise
+            return Unpacked(partial(self._accept, apart, wrapping.top, owner), drop)
+
+    def _read(
+        self,
+        archive: Archive,
+        wrapping: Wrapping,
+        opened: Callable[[], AbstractContextManager[Source]],
+    ) -> None:
+        with opened() as source, closing(Ahead(source, archive.owner)) as stream:
+            for entry in entries(stream):
+                wrapping.see(entry)
+                self._take(archive, entry, partial(write, stream, entry, archive.cancel))
+        wrapping.check()
+        if archive.waiting:
+            with opened() as source, closing(Ahead(source, archive.owner)) as stream:
+                self._repeat(archive, stream, entries(stream))
+
+    def _accept(self, apart: Tree, top: str, owner: str) -> None:
+        with self._guard, _told(f"the archive `{owner}`"):
+            absorb(self._state, apart._state, top, owner)
 
     def add_link(self, path: str, target: str, *, owner: str) -> None:
         """A link of another archive, which is not unpacked here, at `path` in the tree.
@@ -164,13 +222,14 @@ class Tree:
             shutil.rmtree(self._spare, ignore_errors=True)
         return settled
 
-    def _take(self, archive: _Archive, entry: Entry, put: Callable[[Path], str]) -> None:
+    def _take(self, archive: Archive, entry: Entry, put: Callable[[Path], str]) -> None:
         """Give `entry` its place; `put` brings a file's content there, and hashes it."""
         check(archive.cancel)
         archive.taken += 1
         placed = archive.place(entry.name)
-        if placed is None:
-            self._leave_out(archive, entry)
+        is_wanted = placed is None or entry.kind == "folder" or archive.wants(placed)
+        if placed is None or not is_wanted:
+            self._leave_out(archive, entry, is_pruned=not is_wanted)
             return
         if entry.kind == "folder":
             with self._guard:
@@ -182,11 +241,11 @@ class Tree:
         else:
             archive.seen[entry.name] = self._put(archive, entry, placed, put)
 
-    def _leave_out(self, archive: _Archive, entry: Entry) -> None:
+    def _leave_out(self, archive: Archive, entry: Entry, *, is_pruned: bool) -> None:
         if entry.kind == "folder":
             return
         with self._guard:
-            self._state.leave_out(archive.owner, entry.name, "not part of the tree")
+            self._state.leave_out(archive.owner, entry.name, entry.size, is_pruned=is_pruned)
         if entry.kind == "hard":
             if entry.target in archive.seen:
                 archive.seen[entry.name] = archive.seen[entry.target]
@@ -194,7 +253,7 @@ class Tree:
             archive.seen[entry.name] = entry.target if entry.kind == "link" else archive.taken
 
     def _put(
-        self, archive: _Archive, entry: Entry, placed: str, put: Callable[[Path], str]
+        self, archive: Archive, entry: Entry, placed: str, put: Callable[[Path], str]
     ) -> tuple[Path, Placed]:
         file = Placed(archive.owner, entry.size, entry.executable)
         archive.waiting.pop(placed, None)
@@ -205,14 +264,14 @@ class Tree:
             self._state.written(placed, file, disk)
         return disk, file
 
-    def _take_link(self, archive: _Archive, entry: Entry, placed: str) -> None:
+    def _take_link(self, archive: Archive, entry: Entry, placed: str) -> None:
         link = archive.link(entry, self.own_prefix)
         archive.seen[entry.name] = entry.target
         archive.waiting.pop(placed, None)
         with self._guard:
             self._state.add_link(placed, link)
 
-    def _take_hard(self, archive: _Archive, entry: Entry, placed: str) -> None:
+    def _take_hard(self, archive: Archive, entry: Entry, placed: str) -> None:
         seen = archive.seen.get(entry.target)
         if seen is None:
             message = (
@@ -233,7 +292,7 @@ class Tree:
             again = partial(hard_link, source, file.sha256)
             archive.seen[entry.name] = self._put(archive, same, placed, again)
 
-    def _repeat(self, archive: _Archive, stream: Stream, members: Iterator[Entry]) -> None:
+    def _repeat(self, archive: Archive, stream: Stream, members: Iterator[Entry]) -> None:
         """Read the archive again for files that were left out and have hard links in the tree."""
         wanted: dict[int, dict[str, Entry]] = {}
         for placed, (entry, number) in archive.waiting.items():
@@ -261,68 +320,13 @@ def _deb(file: BinaryIO, *, owner: str, threads: int) -> tuple[Stream, Iterator[
     return stream, entries(stream)
 
 
-class _Archive:
-    """What is known of one archive while its members are read."""
-
-    def __init__(
-        self,
-        owner: str,
-        mapping: Callable[[str], str | None],
-        cancel: threading.Event | None,
-        *,
-        rooted: bool,
-    ) -> None:
-        self.owner = owner
-        self.cancel = cancel
-        self.rooted = rooted
-        self.taken = 0
-        # What a hard link to a member repeats: a link's text, a file on disk, or, of a file
-        # that was left out, its number in the archive.
-        self.seen: dict[str, str | int | tuple[Path, Placed]] = {}
-        # Hard links to files that were left out, by their place in the tree.
-        self.waiting: dict[str, tuple[Entry, int]] = {}
-        self._mapping = mapping
-
-    def place(self, member: str) -> str | None:
-        """Where `member` belongs below the root, or None."""
-        placed = self._mapping(member)
-        return None if placed is None else clean(placed, self.owner)
-
-    def link(self, entry: Entry, own_prefix: tuple[str, ...]) -> Link:
-        """The link `entry`; a package's members are named from `/`, and so are its targets."""
-        found = meant(entry.target, None if self.rooted else own_prefix)
-        from_top, parts = found or (True, ("..",))
-        return Link(self.owner, entry.name, entry.target, parts, from_top, self._inside)
-
-    def _inside(self, member: str) -> str | None:
-        try:
-            return self.place(member)
-        except ArchiveError:
-            return None
-
-
-def _wrapping(members: list[Entry]) -> str:
-    """The name of the folder that holds everything, or nothing."""
-    tops = {entry.name.partition("/")[0] for entry in members if entry.name}
-    if len(tops) != 1:
-        return ""
-    top = tops.pop()
-    inside = {entry.name.split("/")[1] for entry in members if "/" in entry.name}
-    alone = any(entry.name == top and entry.kind != "folder" for entry in members)
-    is_wrapping = top not in _TOP_NAMES and not alone and bool(inside & _TOP_NAMES)
-    return top if is_wrapping else ""
-
-
-def _without(entry: Entry, top: str) -> Entry | None:
-    """`entry` as if it were not in the folder `top`; None for that folder itself."""
-    if not top:
-        return entry
-    if entry.name in ("", top):
-        return None
-    target = entry.target
-    if entry.kind == "hard":
-        target = target.removeprefix(f"{top}/")
-    return replace(entry, name=entry.name.removeprefix(f"{top}/"), target=target)
+def _ignores_case(folder: Path) -> bool:
+    """Whether the file system finds `folder`, which is to be new, by another spelling."""
+    folder.mkdir()
+    try:
+        return os.path.lexists(folder.with_name(folder.name.upper()))
+    finally:
+        folder.rmdir()
 
 
 @contextmanager

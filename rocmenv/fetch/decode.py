@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import zlib
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from rocmenv.errors import ArchiveError
@@ -50,7 +51,7 @@ class _Gzip:
     """zlib's object in the shape of the others; it checks the CRC at the end."""
 
     def __init__(self) -> None:
-        self._zlib = _zlib_module().decompressobj(wbits=_WINDOW_BITS_GZIP)
+        self._zlib = zlib.decompressobj(wbits=_WINDOW_BITS_GZIP)
 
     @property
     def eof(self) -> bool:
@@ -161,15 +162,12 @@ def _maker(name: str) -> Callable[[int], Decoder] | None:
 
 
 def _gzip(_threads: int) -> Decoder:
-    return _Gzip()
-
-
-def _zlib_module() -> Any:  # noqa: ANN401 - modules of one shape, some optional
-    """`isal` reads gzip about twice as fast as zlib, with the same interface."""
+    """`isal` reads gzip two to three times as fast as zlib."""
     try:
-        return importlib.import_module("isal.isal_zlib")
+        isal: Any = importlib.import_module("isal.igzip_lib")
     except ImportError:
-        return importlib.import_module("zlib")
+        return _Gzip()
+    return cast("Decoder", isal.IgzipDecompressor(flag=isal.DECOMP_GZIP))
 
 
 def _bzip2(_threads: int) -> Decoder:

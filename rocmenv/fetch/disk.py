@@ -23,12 +23,6 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Errors of a full file system."""
 
 
-def moved(aside: Path, digest: str, disk: Path) -> str:
-    """Put the written file `aside`, whose SHA-256 is `digest`, at `disk`; the digest."""
-    aside.rename(disk)
-    return digest
-
-
 def write(stream: Stream, entry: Entry, cancel: threading.Event | None, disk: Path) -> str:
     """Write the content of `entry`; its SHA-256 in hex.
 

@@ -1,12 +1,31 @@
-"""Copies in place of symbolic links, for file systems that have none."""
+"""Symbolic links, and copies in their place for file systems that have none."""
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from pathlib import Path
 from typing import Protocol
 
 from rocmenv.errors import ArchiveError
+
+# What a file system says that has no symbolic links.
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+
+
+def symlink(text: str, path: Path) -> bool:
+    """Make the link `path`, which must be new; False where the file system takes no links."""
+    try:
+        os.symlink(text, path)
+    except FileExistsError:
+        message = f"`{path}` was changed by another program while unpacking"
+        raise ArchiveError(message) from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return False
+    return True
 
 
 class Links(Protocol):

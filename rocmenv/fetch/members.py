@@ -1,41 +1,22 @@
-"""The members of a tar archive, one after the other, with names that are safe to join.
-
-`tarfile` parses the headers (ustar, GNU, pax, sparse); nothing of its extraction is used,
-because that differs between Python releases (the `filter` argument and its defaults).
-"""
+"""The members of a tar archive, one after the other, with names that are safe to join."""
 
 from __future__ import annotations
 
-import math
 import sys
-import tarfile
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, NoReturn
 
 from rocmenv.errors import ArchiveError, visible
+from rocmenv.fetch import tarheader
 from rocmenv.fetch.ar import damaged
-from rocmenv.fetch.stop import Interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import IO
+    from collections.abc import Iterator
 
     from rocmenv.fetch.decode import Stream
+    from rocmenv.fetch.tarheader import Head
 
-T = TypeVar("T")
-
-_BLOCK = 512
 _PIECE = 1 << 20
-# tarfile reads a whole pax header or long name, whatever size its header claims.
-_LONGEST_HEADER = 1 << 20
-_HEADER_TYPES = (
-    tarfile.GNUTYPE_LONGNAME,
-    tarfile.GNUTYPE_LONGLINK,
-    tarfile.XHDTYPE,
-    tarfile.XGLTYPE,
-    tarfile.SOLARIS_XHDTYPE,
-)
-_TYPE = 156  # where a header has its type
 _LATEST = float(1 << 33)
 # Linux takes no longer path (PATH_MAX, with a NUL at its end), nor a longer link's text.
 LONGEST_PATH = 4095
@@ -71,16 +52,8 @@ def entries(stream: Stream) -> Iterator[Entry]:
     Raises:
         ArchiveError: a damaged or cut archive, a name that leaves it, a device or a pipe.
     """
-    forward = _Forward(stream)
-    tar = _called(stream.name, lambda: _open(forward))
-    while (member := _called(stream.name, tar.next)) is not None:
-        vars(tar)["members"] = []  # tarfile would keep every member it has seen
-        forward.seek(member.offset_data)
-        yield _entry(member, stream.name)
-    if forward.last.strip(b"\0"):
-        raise damaged(stream.name, "a member's header is not one")
-    if len(forward.last) < _BLOCK:
-        raise damaged(stream.name, "it ends too early")
+    for head in tarheader.heads(stream):
+        yield _entry(head, stream.name)
     stream.finish()
 
 
@@ -96,87 +69,22 @@ def content(stream: Stream, entry: Entry) -> Iterator[tuple[int, memoryview]]:
             done += len(piece)
 
 
-class _Forward:
-    """A `Stream` as the file object that tarfile expects; it can only go forward."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self.last = b""
-
-    def tell(self) -> int:
-        return self._stream.position
-
-    def seek(self, position: int) -> None:
-        if position < self._stream.position:
-            raise damaged(self._stream.name, "a member's size is not one")
-        self._stream.skip_to(position)
-
-    def read(self, n: int = -1) -> bytes:
-        self._check(n)
-        data = self._stream.read(n)
-        if n == _BLOCK:
-            self.last = data
-            self._check(_claimed(data))
-        return data
-
-    def _check(self, size: int) -> None:
-        if not 0 <= size <= _LONGEST_HEADER:
-            raise damaged(self._stream.name, f"a member's header claims {size} bytes")
-
-
-def _claimed(block: bytes) -> int:
-    """The size that `block` claims for a long name or pax header; 0 for all other blocks.
-
-    Known before tarfile asks for it: since Python 3.14 that reads it in many pieces.
-    """
-    if block[_TYPE : _TYPE + 1] not in _HEADER_TYPES:
-        return 0
-    try:
-        return tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape").size
-    except tarfile.TarError:
-        return 0  # no header but the content of one, or tarfile refuses it too
-
-
-def _open(forward: _Forward) -> tarfile.TarFile:
-    return tarfile.TarFile(
-        fileobj=cast("IO[bytes]", forward), encoding="utf-8", errors="surrogateescape"
-    )
-
-
-def _called(name: str, function: Callable[[], T]) -> T:
-    try:
-        return function()
-    except (ArchiveError, Interrupted):
-        raise
-    except Exception as error:
-        # Damage shows as TarError, ValueError, IndexError, RecursionError, UnicodeError…
-        words = str(error).lower() or type(error).__name__
-        raise damaged(name, words) from error
-
-
-def _entry(member: tarfile.TarInfo, archive: str) -> Entry:
-    name = clean(member.name, archive)
-    mtime = float(member.mtime)
-    mtime = min(max(mtime, 0.0), _LATEST) if math.isfinite(mtime) else 0.0
-    if member.isdir():
+def _entry(head: Head, archive: str) -> Entry:
+    name = clean(head.name, archive)
+    mtime = min(max(head.mtime, 0.0), _LATEST)
+    if head.kind == tarheader.FOLDER:
         return Entry(name, "folder", mtime=mtime)
     if not name:
-        refuse(archive, member.name, "has no name")
-    if member.issym():
-        return symlink(archive, name, member.linkname, mtime)
-    if member.islnk():
-        return Entry(name, "hard", target=clean(member.linkname, archive), mtime=mtime)
-    if not member.isreg():
-        refuse(archive, member.name, _special(member))
-    spans: tuple[tuple[int, int], ...] = ((0, member.size),)
-    if member.issparse():
-        spans = tuple(
-            (int(start), int(length))
-            for start, length in cast("list[tuple[int, int]]", member.sparse)
-        )
-    if member.size < 0 or any(s < 0 or n < 0 or s + n > member.size for s, n in spans):
-        refuse(archive, member.name, "has an impossible size")
-    return Entry(name, "file", "", bool(member.mode & 0o100), mtime, member.size, spans)
+        refuse(archive, head.name, "has no name")
+    if head.kind == tarheader.LINK:
+        return symlink(archive, name, head.link, mtime)
+    if head.kind == tarheader.HARD:
+        return Entry(name, "hard", target=clean(head.link, archive), mtime=mtime)
+    if head.kind != tarheader.FILE:
+        refuse(archive, head.name, _SPECIAL.get(head.kind, "is of a kind that is not known"))
+    if any(start + length > head.size for start, length in head.spans):
+        refuse(archive, head.name, "has an impossible size")
+    return Entry(name, "file", "", bool(head.mode & 0o100), mtime, head.size, head.spans)
 
 
 def symlink(archive: str, name: str, target: str, mtime: float) -> Entry:
@@ -188,10 +96,7 @@ def symlink(archive: str, name: str, target: str, mtime: float) -> Entry:
     return Entry(name, "link", target=target, mtime=mtime)
 
 
-def _special(member: tarfile.TarInfo) -> str:
-    if member.ischr() or member.isblk():
-        return "is a device"
-    return "is a pipe" if member.isfifo() else "is of a kind that is not known"
+_SPECIAL = {b"3": "is a device", b"4": "is a device", b"6": "is a pipe"}
 
 
 def clean(name: str, archive: str) -> str:

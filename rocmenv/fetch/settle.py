@@ -7,23 +7,20 @@ Everything here works on paths below the tree's root, written with `/` and witho
 from __future__ import annotations
 
 import contextlib
-import errno
 import filecmp
 import os
 import posixpath
+import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
 from rocmenv.errors import ArchiveError, visible
 from rocmenv.fetch.inventory import Inventory, Known, stamp
-from rocmenv.fetch.linkless import Copies
+from rocmenv.fetch.linkless import Copies, symlink
 from rocmenv.fetch.links import Link, Links
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-# What a file system says that has no symbolic links.
-_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 @dataclass(slots=True)
@@ -38,11 +35,12 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file or link that the mapping leaves out, and why."""
+    """A file or link that is left out, and why; `size` is in bytes, 0 for a link."""
 
     owner: str
     member: str
     reason: str
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +49,36 @@ class Settled:
 
     `files` is their number, `size` the sum of their sizes in bytes. `notes` are sentences
     for people, in a fixed order, with one for each link that is refused. `left_out` lists
-    what the mapping leaves out. `paths` are the paths of all files and links, sorted;
-    `inventory` says where each came from and what is in it.
+    what the mapping leaves out, `pruned` what `keep` did. `paths` are the paths of all files
+    and links, sorted; `inventory` says where each came from and what is in it.
     """
 
     files: int
     size: int
     notes: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
+    pruned: tuple[LeftOut, ...]
     paths: tuple[str, ...]
     inventory: Inventory
 
 
 @dataclass(slots=True)
 class Settlement:
-    """The tables of one tree. The caller holds a lock around every method but `run`."""
+    """The tables of one tree. The caller holds a lock around every method but `run`.
+
+    `folded` has the names as a file system that ignores case sees them, and is None on all
+    others.
+    """
 
     root: Path
+    folded: dict[str, str] | None = None
     files: dict[str, Placed] = field(default_factory=dict)
     folders: dict[str, float | None] = field(default_factory=dict)
     # By path and owner: links as they came, and files whose place another owner's has.
     offered: dict[tuple[str, str], Link] = field(default_factory=dict)
     spares: dict[tuple[str, str], tuple[Placed, Path]] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
+    pruned: list[LeftOut] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _links: Links = field(default_factory=Links)
 
@@ -84,9 +89,21 @@ class Settlement:
 
     # While archives are read.
 
-    def leave_out(self, owner: str, member: str, reason: str) -> None:
-        """Record that `member` is not in the tree."""
-        self.left_out.append(LeftOut(owner, member, reason))
+    def leave_out(self, owner: str, member: str, size: int, *, is_pruned: bool) -> None:
+        """Record that `member` is not in the tree: its place is not, or nobody wants it."""
+        if is_pruned:
+            self.pruned.append(LeftOut(owner, member, "not wanted", size))
+        else:
+            self.left_out.append(LeftOut(owner, member, "not part of the tree", size))
+
+    def note_name(self, path: str) -> None:
+        """Refuse a `path` that this file system cannot tell from another one."""
+        if self.folded is None:
+            return
+        other = self.folded.setdefault(unicodedata.normalize("NFD", path.casefold()), path)
+        if other != path:
+            message = f"`{other}` and `{path}` differ only in case, which counts for nothing here"
+            raise ArchiveError(message, hint="install to a file system that tells them apart")
 
     def add_folder(self, path: str, owner: str, mtime: float | None = None) -> None:
         """Make the real folder `path` and those above it; the newest `mtime` is kept."""
@@ -103,6 +120,7 @@ class Settlement:
     def _make_folder(self, path: str, owner: str) -> None:
         if path in self.files:
             _clash(path, owner, self.files[path].owner, "a folder", "a file")
+        self.note_name(path)
         with contextlib.suppress(FileExistsError):
             (self.root / path).mkdir()
             (self.root / path).chmod(0o755)  # mkdir's mode is cut by the umask
@@ -123,6 +141,7 @@ class Settlement:
             return None
         if present is not None:  # twice in one archive: the later one counts, as with tar
             (self.root / path).unlink()
+        self.note_name(path)
         self.files[path] = file
         return self.root / path
 
@@ -136,6 +155,7 @@ class Settlement:
         if not path:
             self._refuse(link, "it would take the place of the tree itself")
             return
+        self.note_name(path)
         self.spares.pop((path, link.owner), None)
         file = self.files.get(path)
         if file is not None and file.owner == link.owner:
@@ -164,12 +184,14 @@ class Settlement:
         Copies(self, copies).run()
         self._note_case()
         self._set_times()
-        self.left_out.sort(key=lambda left: (left.owner, left.member))
+        for left in (self.left_out, self.pruned):
+            left.sort(key=lambda one: (one.owner, one.member))
         return Settled(
             files=len(self.files),
             size=sum(file.size for file in self.files.values()),
             notes=tuple(sorted(self.notes)),
             left_out=tuple(self.left_out),
+            pruned=tuple(self.pruned),
             paths=tuple(sorted([*self.files, *self.links])),
             inventory=self._inventory(),
         )
@@ -272,7 +294,7 @@ class Settlement:
         """Make the links; returns those that the file system does not take."""
         refused = []
         for path, link in sorted(self.links.items()):
-            if not _symlink(self._text(path, link), self.root / path):
+            if not symlink(self._text(path, link), self.root / path):
                 refused.append(path)
         return refused
 
@@ -310,19 +332,6 @@ class Settlement:
             mtime = self.folders[path]
             if mtime is not None:
                 os.utime(self.root / path, (mtime, mtime))
-
-
-def _symlink(text: str, path: Path) -> bool:
-    try:
-        os.symlink(text, path)
-    except FileExistsError:
-        message = f"`{path}` was changed by another program while unpacking"
-        raise ArchiveError(message) from None
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        return False
-    return True
 
 
 def _clash(path: str, one: str, other: str, first: str, second: str) -> NoReturn:

@@ -111,6 +111,14 @@ class Downloads:
                 return found
             return Fetch(self._connections, artifact, partial, tell, self.cancel).run(found)
 
+    def follow(self, artifact: Artifact) -> Path:
+        """Where the bytes of `artifact` arrive while `fetch` is at work on it.
+
+        As many of them are there as `on_bytes` has been told; after a negative number it is
+        another file, under the same name. At the end it is gone: it has become the cached one.
+        """
+        return Partial(self.cache, artifact).data
+
     def cached(self, artifact: Artifact) -> Path | None:
         """The cached content of `artifact`, checked again, or None.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import without_account
 from rocmenv.fetch.copy import copy_file, copy_tree, tree_size
 from rocmenv.fetch.digest import sha256_of
+from rocmenv.fetch.streaming import download_and_unpack_tar
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.probe.prefix import is_shared
@@ -93,12 +96,9 @@ class LocalPlan:
             names = {self.source, os.path.realpath(self.source), built_for}
             left = _relocated(work, names, copied.files)
             return Built((), len(copied.files), copied.size, copied.inventory, unrelocated=left)
-        path, cached = self._fetch(work)
         tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
-        tree.add_tar(path, owner=self.name)
+        path, digest, cached = self._unpack(work, tree)
         settled = tree.settle()
-        # A file in the cache has its digest for a name, which was checked when it was fetched.
-        digest = path.name if cached else sha256_of(path, work.downloads.cancel).hexdigest()
         item = Item(self.name, self.origin, path.stat().st_size, digest)
         return Built(
             (item,),
@@ -110,11 +110,24 @@ class LocalPlan:
             cached,
         )
 
-    def _fetch(self, work: Work) -> tuple[Path, tuple[Path, ...]]:
-        if not self.is_remote:
-            return Path(self.source), ()
-        path = work.downloads.fetch(Artifact(self.source, self.name), work.on_bytes)
-        return path, (path,)
+    def _unpack(self, work: Work, tree: Tree) -> tuple[Path, str, tuple[Path, ...]]:
+        """Unpack the tarball; where it is, its SHA-256, and what the cache has of it."""
+        if self.is_remote:
+            artifact = Artifact(self.source, self.name)
+            path, digest = download_and_unpack_tar(
+                artifact, work.downloads, tree, owner=self.name, on_bytes=work.on_bytes
+            )
+            return path, digest, (path,)
+        path = Path(self.source)
+        stop = threading.Event()
+        with ThreadPoolExecutor(1) as pool:  # its digest is taken while it is unpacked
+            made = pool.submit(sha256_of, path, stop)
+            try:
+                tree.add_tar(path, owner=self.name)
+                return path, made.result().hexdigest(), ()
+            except BaseException:  # which must not wait for the digest
+                stop.set()
+                raise
 
 
 def plan(version: Version, source: str, cwd: str) -> LocalPlan:
@@ -167,20 +180,19 @@ def rebuild(work: Work, lost: Lost, version: Version) -> tuple[Path, ...]:
 
 def _unpacked_again(work: Work, lost: Lost, built_for: str) -> tuple[Path, ...]:
     (item,) = lost.items
+    tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
+    cached: tuple[Path, ...] = ()
     if "://" in lost.origin:
         artifact = Artifact(item.url, item.name, item.size, item.sha256)
-        path = work.downloads.fetch(artifact, work.on_bytes)
-        cached: tuple[Path, ...] = (path,)
+        path, _ = download_and_unpack_tar(
+            artifact, work.downloads, tree, owner=item.name, on_bytes=work.on_bytes
+        )
+        cached = (path,)
     else:
-        path, cached = Path(lost.origin), ()
-        if (
-            not path.is_file()
-            or path.stat().st_size != item.size
-            or (sha256_of(path, work.downloads.cancel).hexdigest() != item.sha256)
-        ):
+        path = Path(lost.origin)
+        if not path.is_file() or sha256_of(path).hexdigest() != item.sha256:
             msg = f"{lost.origin} is not the archive any more that the version was installed from"
             raise StoreError(msg)
-    tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
-    tree.add_tar(path, owner=item.name)
+        tree.add_tar(path, owner=item.name)
     _relocated(work, {built_for}, tree.settle().paths)
     return cached
