@@ -27,6 +27,7 @@ VARIABLES = (
     Variable("ROCMENV_FINGERPRINT", "fingerprint of the key that signs, in place of the channel's"),
     Variable("ROCMENV_JOBS", "how many packages are unpacked at once"),
     Variable("ROCMENV_TARGETS", "the GPU targets that installs are for, such as gfx1100"),
+    Variable("ROCMENV_PRUNE_TARGETS", "1: leave out what only other GPUs use"),
     Variable("ROCMENV_SHARE", "how files that several installs have are kept once"),
     Variable("ROCMENV_TIMEOUT", "seconds to wait for a server"),
     Variable("ROCMENV_RETRIES", "how often to try again after a failure that may pass"),

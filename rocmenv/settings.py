@@ -71,6 +71,13 @@ SETTINGS = (
     ),
     Setting("offline", "open no connection", bool, "ROCMENV_OFFLINE", default=False),
     Setting("targets", "the GPU targets that installs are for", tuple, "ROCMENV_TARGETS"),
+    Setting(
+        "prune_targets",
+        "whether files that only other GPUs use are left out of an install",
+        bool,
+        "ROCMENV_PRUNE_TARGETS",
+        default=False,
+    ),
     Setting("search", "folders in which AMD's packages install", list, None, ["/opt"]),
     Setting("legacy.mirror", "base address of AMD's repositories up to 7.2", str, "ROCMENV_MIRROR"),
     Setting("legacy.keyring", "file with the keys that sign them", str, "ROCMENV_KEYRING"),

@@ -29,6 +29,7 @@ COMMANDS = {
     "env": "env",
     "init": "init",
     "gpu": "gpu",
+    "add-target": "add_target",
     "du": "du",
     "cache": "cache",
     "projects": "projects",

@@ -47,19 +47,20 @@ def download_and_unpack(
     tree: Tree,
     *,
     workers: int,
+    keep: Callable[[str], bool] | None = None,
     on_bytes: Callable[[int], None] | None = None,
 ) -> tuple[Path, ...]:
     """Fetch every job's artifact and unpack it into `tree`, the largest first.
 
     Each file is complete and verified before its content is looked at. `workers` threads
-    unpack, eight at most. `on_bytes` gets `Downloads.fetch`'s numbers, one call at a time,
-    from other threads.
+    unpack, eight at most. `keep` is `Tree.add_deb`'s. `on_bytes` gets `Downloads.fetch`'s
+    numbers, one call at a time, from other threads.
 
     The first failure stops the rest and is raised; the same holds for an interrupt and for
     `downloads.cancel`. Returns the cached files in the order of `jobs`; the caller discards
     them. `tree` is not settled, and is of no use after a failure.
     """
-    run = _Run(downloads, tree, on_bytes)
+    run = _Run(downloads, tree, keep, on_bytes)
     return run.run(jobs, max(1, min(workers, len(jobs), _MOST_WORKERS)))
 
 
@@ -67,6 +68,7 @@ def download_and_unpack(
 class _Run:
     downloads: Downloads
     tree: Tree
+    keep: Callable[[str], bool] | None
     on_bytes: Callable[[int], None] | None
     workers: int = 1
     total: int = 0
@@ -161,6 +163,7 @@ class _Run:
                 path,
                 owner=job.owner,
                 mapping=job.mapping,
+                keep=self.keep,
                 threads=self._threads(job),
                 cancel=self.stop,
             )

@@ -28,8 +28,9 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 class Locked:
     """What is locked for one platform, such as `linux-x86_64`.
 
-    `mirror` is the base of the addresses that a mirror may stand in for. `items` are sorted
-    by name; each has its size in bytes and its SHA-256.
+    `mirror` is the base of the addresses that a mirror may stand in for. With `prune`, files
+    that only other GPUs than `targets` use are not unpacked. `items` are sorted by name; each
+    has its size in bytes and its SHA-256.
     """
 
     platform: str
@@ -41,6 +42,7 @@ class Locked:
     profile: str
     extra: tuple[str, ...]
     targets: tuple[str, ...]
+    prune: bool
     items: tuple[Item, ...]
 
     def at(self, mirror: str | None) -> Locked:
@@ -109,6 +111,7 @@ def _rows(locked: Locked) -> Iterator[str]:
         ("targets", locked.targets),
     ):
         yield f"{key} = {_toml(value)}\n"
+    yield f"prune = {str(locked.prune).lower()}\n"
     for item in locked.items:
         yield "\n[[platform.file]]\n"
         for key, text in (("name", item.name), ("version", item.version), ("url", item.url)):
@@ -131,6 +134,7 @@ def _platform(row: dict[str, Any]) -> Locked:
         profile=_text(row["profile"]),
         extra=tuple(_text(word) for word in row["extra"]),
         targets=tuple(_text(word) for word in row["targets"]),
+        prune=_truth(row["prune"]),
         items=items,
     )
 
@@ -144,6 +148,13 @@ def _item(file: dict[str, Any]) -> Item:
         msg = f"`{size}` is not a size"
         raise ValueError(msg)
     return Item(_text(file["name"]), _text(file["url"]), size, digest, _text(file["version"]))
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        msg = f"`{value}` is neither true nor false"
+        raise TypeError(msg)
+    return value
 
 
 def _text(value: object) -> str:

@@ -48,6 +48,17 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
+class Pruned:
+    """What an install lacks on purpose: files that only other GPUs use, and their bytes.
+
+    The list of them lies beside the receipt.
+    """
+
+    files: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """One install or link.
 
@@ -58,7 +69,8 @@ class Receipt:
     prefix, that still name the place they were built for. `host` are packages of the
     distribution that the install needs and the host lacks. `profile`, `extra`, `suite` and
     `targets` (GPUs, none for all) are what was asked for, empty where a channel has none or
-    an older rocmenv kept none. `shared` is None when every file is the install's own.
+    an older rocmenv kept none. `shared` is None when every file is the install's own, `pruned`
+    when nothing was left out.
     `fingerprint` is what a link's prefix was when it was registered.
     """
 
@@ -80,6 +92,7 @@ class Receipt:
     suite: str = ""
     targets: tuple[str, ...] = ()
     shared: Shared | None = None
+    pruned: Pruned | None = None
     fingerprint: Fingerprint | None = None
     inner: str = ""
 
@@ -129,6 +142,7 @@ class Receipt:
             "suite": self.suite,
             "targets": list(self.targets),
             "shared": asdict(self.shared) if self.shared else None,
+            "pruned": asdict(self.pruned) if self.pruned else None,
         }
         return {name: value for name, value in found.items() if value}
 
@@ -159,6 +173,7 @@ class Receipt:
                 suite=str(value.get("suite", "")),
                 targets=_texts(value.get("targets", [])),
                 shared=_shared(value.get("shared")),
+                pruned=_pruned(value.get("pruned")),
                 fingerprint=_fingerprint(value.get("fingerprint")),
                 inner=_below(value.get("inner", "")),
             )
@@ -168,6 +183,15 @@ class Receipt:
             # Whatever is wrong with a file on disk is one thing to its reader: not a receipt.
             msg = f"{path} is not a receipt ({error.__class__.__name__}: {error})"
             raise StoreError(msg) from error
+
+
+def _pruned(value: object) -> Pruned | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        msg = f"{value!r} is not a table"
+        raise ValueError(msg)  # noqa: TRY004 - as in the layout
+    return Pruned(int(value["files"]), int(value["size"]))
 
 
 def _shared(value: object) -> Shared | None:

@@ -14,7 +14,7 @@ from rocmenv import __version__
 from rocmenv.errors import SpaceError, StoreError
 from rocmenv.fetch.cache import in_use
 from rocmenv.model import manifest
-from rocmenv.model.receipt import Receipt
+from rocmenv.model.receipt import Pruned, Receipt
 from rocmenv.ops.plan import Wish, target
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.probe.prefix import find_layout, find_version
@@ -98,7 +98,8 @@ def install(
             str(stage.tree), skip=(RECEIPT_FOLDER,), jobs=how.jobs, cancel=downloads.cancel
         )
         receipt = replace(receipt, shared=_share(root, stage, files, how.share))
-        stage.commit(receipt, manifest.render(files))
+        lacking = [f"{e.size}\t{e.owner}\t{e.member}\n" for e in built.pruned]
+        stage.commit(receipt, manifest.render(files), lacking or None)
         left_out = rehash(process, root)
     trash.empty(root)
     if not how.keep_downloads:
@@ -214,8 +215,14 @@ def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
         extra=plan.request.extra,
         suite=plan.request.suite or "",
         targets=plan.request.targets,
+        pruned=_pruned(built),
         inner=built.inner,
     )
+
+
+def _pruned(built: Built) -> Pruned | None:
+    lacking = built.pruned
+    return Pruned(len(lacking), sum(e.size for e in lacking)) if lacking else None
 
 
 def _warn_of_blanks(root: Root, report: Reporter) -> None:

@@ -129,6 +129,7 @@ def make(
         profile=request.profile,
         extra=request.extra,
         targets=request.targets,
+        prune=request.keep() is not None,
         items=tuple(sorted(items, key=lambda item: (item.name, item.url))),
     )
 
@@ -151,6 +152,7 @@ def _installed(
         and (
             (receipt.profile, receipt.extra, receipt.suite, receipt.targets)
             == (request.profile, request.extra, request.suite or "", request.targets)
+            and (receipt.pruned is None or request.prune)
         )
     )
     return (receipt, request) if is_same and receipt.items else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import UsageError
+from rocmenv.errors import RocmenvError, UsageError
 from rocmenv.model.version import Spec, Version
+from rocmenv.ops.report import Silent
 from rocmenv.sources import catalog, local
 from rocmenv.sources.base import Request
 from rocmenv.sources.catalog_file import load
@@ -147,6 +148,29 @@ def channel_of(data: Catalog, release: Version, wished: str) -> str:
     from rocmenv.sources.rpm_release import is_native  # noqa: PLC0415 - installs alone ask
 
     return "rpm" if is_native(release) else "legacy"
+
+
+def for_every_gpu(
+    process: Process,
+    root: Root,
+    settings: Settings,
+    wish: Wish,
+    made: Plan,
+    downloads: Downloads,
+) -> Plan | None:
+    """The plan that `wish` would have without a choice of GPUs; None where that is `made`.
+
+    None also where there is no such plan, as for a release that has an archive for each GPU.
+    """
+    if not made.request.targets:
+        return None
+    every = replace(wish, gpus=("all",), request=replace(wish.request, prune=False))
+    try:
+        whole = make_plan(process, root, settings, every, downloads, Silent())
+    except RocmenvError:
+        return None
+    is_same = (whole.download, whole.installed) == (made.download, made.installed)
+    return None if is_same and made.request.keep() is None else whole
 
 
 def for_gpus(

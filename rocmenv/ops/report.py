@@ -25,3 +25,25 @@ class Reporter(Protocol):
 
     def finish(self) -> None:
         """Progress ends, reached or not."""
+
+
+class Silent:
+    """A reporter that tells nobody."""
+
+    def step(self, text: str) -> None:
+        """As `Reporter`."""
+
+    def note(self, text: str) -> None:
+        """As `Reporter`."""
+
+    def warn(self, text: str) -> None:
+        """As `Reporter`."""
+
+    def start(self, text: str, total: int, what: str = "to download") -> None:
+        """As `Reporter`."""
+
+    def advance(self, count: int) -> None:
+        """As `Reporter`."""
+
+    def finish(self) -> None:
+        """As `Reporter`."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rocmenv.fetch.inventory import Inventory
+    from rocmenv.fetch.settle import LeftOut
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.manifest import Entry
     from rocmenv.model.receipt import Item
@@ -28,7 +29,8 @@ class Request:
     choice by the host's libc. `mirror`, `keyring` and `fingerprint` stand in for the
     channel's own, None for these. `targets` are the GPUs that it has to run on, by bare
     name (`gfx1100`), none for unknown ones; `families` are the targets of each family name
-    in the numbering of the release.
+    in the numbering of the release. With `prune`, files that only other GPUs use are not
+    unpacked.
     """
 
     profile: str = "hip"
@@ -39,6 +41,20 @@ class Request:
     fingerprint: str | None = None
     targets: tuple[str, ...] = ()
     families: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    prune: bool = False
+
+    def keep(self) -> Callable[[str], bool] | None:
+        """Which paths of an install are wanted, as `Tree.add_deb` asks; None for all.
+
+        Without known targets every file is.
+        """
+        if not (self.prune and self.targets):
+            return None
+        from rocmenv.model.kernels import keep  # noqa: PLC0415 - where something is left out
+        from rocmenv.model.target import Target  # noqa: PLC0415 - as above
+
+        wanted = tuple(Target.parse(text) for text in self.targets)
+        return lambda path: keep(path, wanted)
 
 
 class Reader(Protocol):
@@ -80,6 +96,7 @@ class Built:
     files, relative to the prefix, that still name the place they were built for.
     `inventory` says which package each file came from; what it lacks is read once more.
     `inner` is the path from the tree to the prefix, where that is not the tree itself.
+    `pruned` are the files that were left out for other GPUs' sake.
     """
 
     items: tuple[Item, ...]
@@ -90,6 +107,7 @@ class Built:
     unrelocated: tuple[str, ...] = ()
     cached: tuple[Path, ...] = ()
     inner: str = ""
+    pruned: tuple[LeftOut, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class LockedPackages(LockedFiles):
     def build(self, work: Work) -> Built:
         """Fetch the files, which must have the locked digests, and make a prefix of them."""
         jobs = [job_of(item, self.recipe) for item in self.items]
-        return assemble(self.recipe, jobs, self.items, work)
+        return assemble(self.recipe, jobs, self.items, work, self.request.keep())
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,4 +128,6 @@ def _tarball(locked: Locked, downloads: Downloads) -> TarballPlan:
 
 
 def _request(locked: Locked) -> Request:
-    return Request(profile=locked.profile, extra=locked.extra, targets=locked.targets)
+    return Request(
+        profile=locked.profile, extra=locked.extra, targets=locked.targets, prune=locked.prune
+    )

@@ -161,7 +161,7 @@ class PackagePlan:
         """Fetch, verify and unpack all packages, and make them fit their new place."""
         self.remembered.keep()
         try:
-            return assemble(self.recipe, self._jobs(), self.items, work)
+            return assemble(self.recipe, self._jobs(), self.items, work, self.request.keep())
         except NotThereError as error:
             msg = f"{error.message}, though the signed index lists it"
             raise NotThereError(msg, hint=_INCOMPLETE) from error
@@ -170,11 +170,20 @@ class PackagePlan:
         return [c.home.job(c.package, self.recipe.mapping(c.package)) for c in self.chosen]
 
 
-def assemble(recipe: Recipe, jobs: Sequence[Job], items: tuple[Item, ...], work: Work) -> Built:
-    """Fetch and unpack `jobs`, whose files are `items`, and make a prefix of them."""
+def assemble(
+    recipe: Recipe,
+    jobs: Sequence[Job],
+    items: tuple[Item, ...],
+    work: Work,
+    keep: Callable[[str], bool] | None,
+) -> Built:
+    """Fetch and unpack `jobs`, whose files are `items`, and make a prefix of them.
+
+    `keep` is `Tree.add_deb`'s.
+    """
     tree = Tree(work.tree, own_prefix=recipe.own_prefix, cancel=work.downloads.cancel)
     cached = download_and_unpack(
-        jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
+        jobs, work.downloads, tree, workers=work.jobs, keep=keep, on_bytes=work.on_bytes
     )
     settled = tree.settle()
     done = recipe.finish(work, settled.paths)
@@ -188,6 +197,7 @@ def assemble(recipe: Recipe, jobs: Sequence[Job], items: tuple[Item, ...], work:
         (*settled.notes, *done.notes, *left_out),
         done.unrelocated,
         cached,
+        pruned=settled.pruned,
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import RepositoryError, ResolveError
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import shown, without_account
+from rocmenv.fetch.streaming import download_and_unpack_tar
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
@@ -144,11 +145,17 @@ class TarballPlan:
         """Download and unpack the archive."""
         self.remembered.keep()
         artifact = Artifact(self.archive.url, self.archive.name, self.archive.size, self.sha256)
-        path = work.downloads.fetch(artifact, work.on_bytes)
         tree = Tree(work.tree, cancel=work.downloads.cancel)
-        tree.add_tar(path, owner=self.archive.name)
+        path, digest = download_and_unpack_tar(
+            artifact,
+            work.downloads,
+            tree,
+            owner=self.archive.name,
+            keep=self.request.keep(),
+            on_bytes=work.on_bytes,
+        )
         settled = tree.settle()
-        item = replace(self.items[0], size=path.stat().st_size, sha256=path.name)
+        item = replace(self.items[0], size=path.stat().st_size, sha256=digest)
         return Built(
             (item,),
             settled.files,
@@ -156,6 +163,7 @@ class TarballPlan:
             settled.inventory,
             settled.notes,
             cached=(path,),
+            pruned=settled.pruned,
         )
 
 

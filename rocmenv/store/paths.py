@@ -18,6 +18,8 @@ RECEIPT = f"{RECEIPT_FOLDER}/receipt.json"
 """The receipt in the folder of a version."""
 MANIFEST = f"{RECEIPT_FOLDER}/manifest"
 """The list of its files beside it; a link has none."""
+LEFT_OUT = f"{RECEIPT_FOLDER}/left-out"
+"""The list of files that only other GPUs use, where those were left out: size, owner, path."""
 VARIABLES = ("ROCM_ROOT", "ROCMENV_ROOT")
 FROM_SHIM = "ROCMENV_SHIM_ROOT"
 """Set by shims and hooks, which know their root by their own place."""
@@ -101,6 +103,10 @@ class Root:
     def manifest(self, version: Version) -> Path:
         """The list of the files of one version."""
         return self.version(version) / MANIFEST
+
+    def left_out(self, version: Version) -> Path:
+        """The list of what one version lacks for other GPUs; only some have one."""
+        return self.version(version) / LEFT_OUT
 
 
 def find_root(process: Process, option: str | None = None) -> Root:

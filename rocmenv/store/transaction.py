@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import LockedError, RootError, StoreError
 from rocmenv.store import registry, trash
 from rocmenv.store.lock import WRITERS, locked, not_writable, seems_held
-from rocmenv.store.paths import MANIFEST, RECEIPT, RECEIPT_FOLDER
+from rocmenv.store.paths import LEFT_OUT, MANIFEST, RECEIPT, RECEIPT_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,10 +52,16 @@ class Stage:
         """The folder that becomes `versions/VERSION`."""
         return self.folder / "tree"
 
-    def commit(self, receipt: Receipt, manifest: Iterable[str] | None = None) -> None:
+    def commit(
+        self,
+        receipt: Receipt,
+        manifest: Iterable[str] | None = None,
+        left_out: Iterable[str] | None = None,
+    ) -> None:
         """Write the receipt and let the version appear, in place of one that is there.
 
-        `manifest` are the lines of the list of its files, for one that has files.
+        `manifest` are the lines of the list of its files, for one that has files, and
+        `left_out` those of the list of what it lacks on purpose.
 
         The files reach the disk first: after a power cut the receipt must not stand for
         files that are not there. Raises `StoreError` when it cannot be put there.
@@ -68,6 +74,8 @@ class Stage:
         self._write(RECEIPT, (receipt.render(),))
         if manifest is not None:
             self._write(MANIFEST, manifest)
+        if left_out is not None:
+            self._write(LEFT_OUT, left_out)
         sync(self.tree)
         with locked(self.root, WRITERS, f"install {self.version}"):
             try:

@@ -26,6 +26,7 @@ LOCKED = st.builds(
     profile=TEXTS,
     extra=st.tuples(TEXTS),
     targets=st.lists(TEXTS, max_size=3).map(tuple),
+    prune=st.booleans(),
     items=st.lists(ITEMS, min_size=1, max_size=3).map(tuple),
 )
 
@@ -45,6 +46,7 @@ def one(**more: object) -> Locked:
         "profile": "hip",
         "extra": (),
         "targets": ("gfx1100",),
+        "prune": False,
         "items": (Item("hipcc6.3.3", "https://m/rocm/apt/x.deb", 7, "ab" * 32, "1.1"),),
     }
     return Locked(**{**given, **more})  # type: ignore[arg-type]  # fields by name
@@ -94,6 +96,7 @@ def test_a_mirror_takes_the_place_of_the_base_alone() -> None:
         ('name = "linux-x86_64"', ""),
         ('targets = ["gfx1100"]', "targets = [1]"),
         ('spec = "6.3"', "spec = 6.3"),
+        ("prune = false", "prune = 0"),
         ("[[platform.file]]", "[[platform.other]]"),
     ],
 )

@@ -20,7 +20,7 @@ from rocmenv.ops import lock as locks
 from rocmenv.ops.choose import remember_project
 from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.listing import Wanted
-from rocmenv.ops.plan import AUTO, Wish, make_plan
+from rocmenv.ops.plan import AUTO, Wish, for_every_gpu, make_plan
 from rocmenv.settings import CHANNELS, PROFILE_NAMES, Settings
 from rocmenv.sources.base import Request
 from rocmenv.sources.catalog_file import load
@@ -56,6 +56,12 @@ if TYPE_CHECKING:
     multiple=True,
     help="A GPU to install for, such as gfx1100, a family, or `all`; else those found.",
     shell_complete=complete_target,
+)
+@click.option(
+    "--prune-targets/--no-prune-targets",
+    "prune",
+    default=None,
+    help="Leave out the files that only other GPUs use.",
 )
 @click.option("--locked", is_flag=True, help="Exactly what `rocm.lock` says, or nothing.")
 @click.option("--suite", help="The repository's suite, such as jammy.")
@@ -178,6 +184,10 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
         must_be_writable(ctx.root)
         settings.value("search")  # which the shims will need: a bad one is told before the download
     plan = make_plan(ctx.process, ctx.root, settings, wish, downloads, report)
+    if given["dry_run"]:
+        whole = for_every_gpu(ctx.process, ctx.root, settings, wish, plan, downloads)
+        _show(plan, whole, as_json=bool(given["as_json"]))
+        return
     _carry_out(ctx, plan, downloads, given, report)
 
 
@@ -186,7 +196,7 @@ def _carry_out(
 ) -> None:
     settings = Settings(ctx.process, ctx.root)
     if given["dry_run"]:
-        _show(plan, as_json=bool(given["as_json"]))
+        _show(plan, None, as_json=bool(given["as_json"]))
         return
     jobs = given["jobs"] if isinstance(given["jobs"], int) else None
     how = ops.options(
@@ -207,6 +217,7 @@ def _wish(spec: str, given: dict[str, object], settings: Settings) -> Wish:
         request=Request(
             profile=_text(given["profile"]) or settings["profile"],
             extra=_words(given["extra"]),
+            prune=bool(settings["prune_targets"] if given["prune"] is None else given["prune"]),
             suite=_text(given["suite"]),
             mirror=_text(given["mirror"]),
             keyring=_text(given["keyring"]),
@@ -252,7 +263,7 @@ def _tell_result(host: tuple[str, ...], unrelocated: tuple[str, ...], *, quiet: 
         tell(f"note: {len(unrelocated)} files still name the place they were built for: {shown}")
 
 
-def _show(plan: Plan, *, as_json: bool) -> None:
+def _show(plan: Plan, whole: Plan | None, *, as_json: bool) -> None:
     if as_json:
         parts = [{"name": p.name, "version": p.version, "size": p.size} for p in plan.parts]
         say_json(
@@ -263,6 +274,8 @@ def _show(plan: Plan, *, as_json: bool) -> None:
                 "download": plan.download,
                 "installed": plan.installed,
                 "host": list(plan.host),
+                "targets": list(plan.request.targets),
+                "every_gpu": whole and {"download": whole.download, "installed": whole.installed},
                 "notes": list(plan.notes),
                 "parts": parts,
             }
@@ -271,13 +284,21 @@ def _show(plan: Plan, *, as_json: bool) -> None:
     for part in plan.parts:
         size = "" if part.size is None else amount(part.size)
         say(f"{size:>9}  {part.name} {part.version}".rstrip())
-    total = amount(plan.download) if plan.download is not None else "unknown"
-    disk = amount(plan.installed) if plan.installed is not None else "unknown"
-    say(f"{plan.version} from {plan.channel} ({plan.origin}): {total} to download, {disk} on disk")
+    say(f"{plan.version} from {plan.channel} ({plan.origin}): {_sizes(plan)}")
+    if whole is not None:
+        say(f"for {', '.join(plan.request.targets)}; for every GPU: {_sizes(whole)}")
+    if plan.request.keep() is not None:
+        tell("note: files in packages that only other GPUs use are counted here, and left out")
     for note in plan.notes:
         tell(f"note: {note}")
     if plan.host:
         tell(f"warning: the machine lacks: {', '.join(plan.host)}")
+
+
+def _sizes(plan: Plan) -> str:
+    total = amount(plan.download) if plan.download is not None else "unknown"
+    disk = amount(plan.installed) if plan.installed is not None else "unknown"
+    return f"{total} to download, {disk} on disk"
 
 
 def _text(value: object) -> str | None:

@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     help="A GPU to lock for, a family, or `all`; else those found.",
     shell_complete=complete_target,
 )
+@click.option(
+    "--prune-targets/--no-prune-targets",
+    "prune",
+    default=None,
+    help="Leave out the files that only other GPUs use.",
+)
 @click.option("--suite", help="The repository's suite, such as jammy.")
 @click.option("--mirror", metavar="URL", help="Base address in place of AMD's.")
 @click.option("--keyring", metavar="FILE|URL", help="Signing keys in place of the channel's.")
@@ -79,6 +85,7 @@ def _wish(spec: str, given: dict[str, Any], settings: Settings) -> Wish:
         mirror=given["mirror"],
         keyring=given["keyring"],
         fingerprint=given["fingerprint"],
+        prune=settings["prune_targets"] if given["prune"] is None else given["prune"],
     )
     return Wish(
         spec=spec,

@@ -1,0 +1,76 @@
+"""`rocmenv add-target`: further GPUs for an installed version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rocmenv.cli.completion import complete_install, complete_target
+from rocmenv.cli.output import amount, say_json, tell
+from rocmenv.cli.program import Context
+from rocmenv.cli.progress import reporter
+from rocmenv.errors import UsageError
+from rocmenv.ops import add_target as ops
+from rocmenv.ops import current
+from rocmenv.ops.connect import downloads_for
+from rocmenv.ops.install import options
+from rocmenv.settings import Settings
+from rocmenv.store.lock import must_be_writable
+
+if TYPE_CHECKING:
+    from rocmenv.store.registry import Installed
+
+
+@click.command("add-target")
+@click.argument("targets", metavar="TARGET...", nargs=-1, shell_complete=complete_target)
+@click.option(
+    "--to", "word", metavar="VERSION", help="Which version.", shell_complete=complete_install
+)
+@click.option("-j", "--jobs", type=click.IntRange(1, 64), help="Packages at once.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be fetched.")
+@click.option("--offline", is_flag=True, help="Open no connection; use the cache.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def command(ctx: Context, /, targets: tuple[str, ...], word: str | None, **given: Any) -> None:  # noqa: ANN401 - click's options
+    """Add GPUs to a version that was installed for others; the selected one without --to.
+
+    It is made anew beside the old one, with what its receipt says, and takes its place when
+    it is whole.
+    """
+    if not targets:
+        msg = "name the GPUs to add"
+        raise UsageError(msg, hint="`rocmenv add-target gfx90a`")
+    selection = current.asked(word) if word else current.selected(ctx.process, ctx.root, ctx.plus)
+    item = current.installed_for(ctx.process, ctx.root, selection)
+    if item is None:
+        msg = "the system's ROCm is not ours to change"
+        raise UsageError(msg, hint="name an installed version: `--to VERSION`")
+    fresh = ops.missing(item, targets)
+    if not fresh:
+        if given["as_json"]:
+            say_json({"version": str(item.version), "added": []})
+        elif not given["quiet"]:
+            tell(f"rocmenv: {item.version} has code for {' '.join(targets)} already")
+        return
+    _add(ctx, item, fresh, given)
+
+
+def _add(ctx: Context, item: Installed, fresh: tuple[str, ...], given: dict[str, Any]) -> None:
+    settings = Settings(ctx.process, ctx.root)
+    report = reporter(quiet=given["quiet"] or given["as_json"])
+    downloads = downloads_for(ctx.process, ctx.root, settings, offline=given["offline"])
+    if not given["dry_run"]:
+        must_be_writable(ctx.root)
+    made = ops.plan(ctx.process, ctx.root, settings, item, fresh, downloads, report)
+    size = amount(made.download) if made.download is not None else "an unknown size"
+    if given["dry_run"]:
+        tell(f"rocmenv: {item.version} with {' '.join(fresh)}: {size} to download")
+        return
+    how = options(settings, given["jobs"], keep=False, reinstall=True)
+    done = ops.install(ctx.process, ctx.root, made, downloads, how, report)
+    if given["as_json"]:
+        say_json({"version": str(done.version), "added": list(fresh)})
+    elif not given["quiet"]:
+        tell(f"rocmenv: {done.version} has code for {' '.join(done.receipt.targets)} now")
