@@ -46,11 +46,8 @@ def call(
         files={f"{PREFIX}/{name}": body for name, body in KERNELS.items()},
     )
     (tmp_path / "debs").mkdir()
-    mine = replace(
-        mirror, debs={**mirror.debs, "rocblas6.3.0": build_deb(package, tmp_path / "debs", "gzip")}
-    )
-    mine.debs["rocblas"] = mine.debs.pop("rocblas6.3.0")
-    mine.publish()
+    built = build_deb(package, tmp_path / "debs", "gzip")
+    replace(mirror, debs={**mirror.debs, "rocblas": built}).publish()
     runner = Runner(capfd, Root(tmp_path / "root"), tmp_path)
 
     def run(*words: str, **environ: str) -> Result:
