@@ -47,7 +47,7 @@ def call(
     )
     (tmp_path / "debs").mkdir()
     built = build_deb(package, tmp_path / "debs", "gzip")
-    replace(mirror, debs={**mirror.debs, "rocblas": built}).publish()
+    replace(mirror, debs={**mirror.debs, "rocblas6.3.0": built}).publish()
     runner = Runner(capfd, Root(tmp_path / "root"), tmp_path)
 
     def run(*words: str, **environ: str) -> Result:
