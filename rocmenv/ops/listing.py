@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import RepositoryError, TransferError
+from rocmenv.errors import InvalidVersionError, RepositoryError, TransferError
 from rocmenv.fetch.connection import shown
+from rocmenv.model.version import Version
 from rocmenv.sources.catalog import line_of
 from rocmenv.sources.index_page import read_page, release_folders
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from rocmenv.fetch.transfer import Downloads
-    from rocmenv.model.version import Version
     from rocmenv.sources.catalog import Catalog
     from rocmenv.sources.tarball import Archive
 
@@ -103,12 +103,17 @@ def _sources(
     if not wanted.has("tarball", "native", "wheels"):
         return
     lines = ("stable", "rc", "nightly") if wanted.pre else ("stable",)
+    read = _wheels if wanted.channel == "wheels" else _archives
     seen: set[str] = set()
     for place in data.places:
-        for index in place.tarball_indexes(mirrors[1]) if place.line in lines else ():
-            if index not in seen:
-                seen.add(index)
-                yield partial(_archives, data, downloads, index, wanted, tell)
+        pages = place.tarball_indexes(mirrors[1])
+        if read is _wheels:  # those that are split by GPU have no list of releases
+            by_gpu = place.wheel_indexes("?", mirrors[1])
+            pages = tuple(p for p in place.wheel_indexes("", mirrors[1]) if p in by_gpu)
+        for page in pages if place.line in lines else ():
+            if page not in seen:
+                seen.add(page)
+                yield partial(read, data, downloads, page, wanted, tell)
 
 
 def _folders(data: Catalog, downloads: Downloads, mirror: str | None, wanted: Wanted) -> list[Row]:
@@ -160,6 +165,36 @@ def _archives(
         if wanted.pre or not is_pre:
             have = rows.get(row.version, row)
             rows[row.version] = replace(have, groups=tuple(sorted({*have.groups, archive.group})))
+    return list(rows.values())
+
+
+def _wheels(
+    data: Catalog,
+    downloads: Downloads,
+    index: str,
+    wanted: Wanted,
+    tell: Callable[[str], None],
+) -> list[Row]:
+    """The releases that an index of wheels has, by the files of `rocm` in it."""
+    from rocmenv.sources.wheel_index import WheelIndex  # noqa: PLC0415 - only for an online list
+
+    rows = {}
+    for pick in WheelIndex(index, downloads).releases():
+        try:
+            version = Version.parse(str(pick.version))
+        except InvalidVersionError:
+            tell(f"`{pick.file.name}` at {shown(index)} has no version of ROCm's")
+            continue
+        known_as = next((r for r in data.releases if r.text == str(version)), None)
+        release = known_as or data.release(version)
+        if release is not None:
+            row = Row(release.version, release.date, release.status, release.channels)
+        else:
+            status = "new" if version.is_final else line_of(version)
+            row = Row(version, "", status, ("wheels",))
+        is_pre = not version.is_final or row.status == "preview"
+        if wanted.pre or not is_pre:
+            rows[row.version] = row
     return list(rows.values())
 
 

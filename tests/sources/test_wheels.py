@@ -284,6 +284,18 @@ def test_further_packages(make: Callable[..., Installed], index: Index) -> None:
     assert item.receipt.notes == ("10.0.1 has no `rocm-profiler`: it is left out",)
 
 
+def test_the_list_of_an_index(call: Callable[..., Result], index: Index, mirror: str) -> None:
+    for version in ("10.0.0", "10.2.5", "10.1.0rc1"):
+        index.has_release(version)
+    words = ("install", "--list", "--online", "--channel", "wheels", "--mirror", mirror)
+    result = call(*words)
+    assert [line.split()[0] for line in result.fine().splitlines()] == ["10.0.0", "10.2.5"]
+    assert "10.2.5  -           wheels (new)" in result.out
+    assert "whl-multi-arch" in result.err, "a place that is not there is told"
+    more = call(*words, "--pre").fine().splitlines()
+    assert [line.split()[0] for line in more] == ["10.0.0", "10.1.0rc1", "10.2.5"]
+
+
 def test_only_the_exact_version(make: Callable[..., Installed], index: Index) -> None:
     for version in ("10.0.0rc1", "10.0.0+site", "10.0.0.post1", "10.0.1", "99.0.0"):
         index.has_release(version)
