@@ -29,6 +29,7 @@ LONGEST_FUNCTION = 40
 LONGEST_MODULE = 350
 # Each with its reason.
 LONG_MODULES = {
+    "fetch/archive.py": "three kinds of archives go into one tree under one set of rules",
     "fetch/connection.py": "half of it is words for what can go wrong on the way",
 }
 LONG_FUNCTIONS = {"sources/distro.py:plan": "one decision after the other, each with its words"}

@@ -22,12 +22,14 @@ from rocmenv.fetch.ar import data_member
 from rocmenv.fetch.decode import Stream
 from rocmenv.fetch.links import Link, meant
 from rocmenv.fetch.members import Entry, clean, content, entries
+from rocmenv.fetch.rpm import opened
 from rocmenv.fetch.settle import LeftOut, Placed, Settled, Settlement
 from rocmenv.fetch.stop import check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+    from typing import BinaryIO
 
 __all__ = ["LeftOut", "Settled", "Tree"]
 
@@ -42,8 +44,9 @@ class Tree:
     """The tree below `root`, which is made if missing and must be empty otherwise.
 
     `own_prefix` lists absolute folders whose absolute links mean this tree
-    (`/opt/rocm-6.3.0`). `add_deb` and `add_tar` may run in several threads; `settle` comes
-    once, after them. `cancel` stops each of them, where they are given no other event.
+    (`/opt/rocm-6.3.0`). `add_deb`, `add_rpm` and `add_tar` may run in several threads;
+    `settle` comes once, after them. `cancel` stops each of them, where they are given no
+    other event.
     """
 
     def __init__(
@@ -87,14 +90,34 @@ class Tree:
             SpaceError: the file system is full.
         """
         archive = _Archive(owner, mapping, cancel or self._cancel, rooted=True)
-        with path.open("rb") as file, _told(f"the archive `{owner}`"):
-            stream = Stream(data_member(file, owner), owner, threads=threads)
-            for entry in entries(stream):
+        self._add(archive, path, partial(_deb, owner=owner, threads=threads))
+
+    def add_rpm(
+        self,
+        path: Path,
+        *,
+        owner: str,
+        mapping: Callable[[str], str | None],
+        threads: int = 1,
+        cancel: threading.Event | None = None,
+    ) -> None:
+        """Unpack the content of the RPM package `path`; all else is as for `add_deb`."""
+        archive = _Archive(owner, mapping, cancel or self._cancel, rooted=True)
+        self._add(archive, path, partial(opened, name=owner, threads=threads))
+
+    def _add(
+        self,
+        archive: _Archive,
+        path: Path,
+        opened: Callable[[BinaryIO], tuple[Stream, Iterator[Entry]]],
+    ) -> None:
+        with path.open("rb") as file, _told(f"the archive `{archive.owner}`"):
+            stream, members = opened(file)
+            for entry in members:
                 self._take(archive, entry, partial(_write, stream, entry, archive.cancel))
             if archive.waiting:
                 file.seek(0)
-                again = Stream(data_member(file, owner), owner, threads=threads)
-                self._repeat(archive, again)
+                self._repeat(archive, *opened(file))
 
     def add_tar(self, path: Path, *, owner: str) -> None:
         """Unpack the tar archive `path`, plain or compressed with gzip, xz, zstd or bzip2.
@@ -200,12 +223,12 @@ class Tree:
             same = Entry(entry.name, "file", "", file.executable, 0.0, file.size)
             archive.seen[entry.name] = self._put(archive, same, placed, partial(_hard_link, source))
 
-    def _repeat(self, archive: _Archive, stream: Stream) -> None:
+    def _repeat(self, archive: _Archive, stream: Stream, members: Iterator[Entry]) -> None:
         """Read the archive again for files that were left out and have hard links in the tree."""
         wanted: dict[int, dict[str, Entry]] = {}
         for placed, (entry, number) in archive.waiting.items():
             wanted.setdefault(number, {})[placed] = entry
-        for number, left in enumerate(entries(stream), start=1):
+        for number, left in enumerate(members, start=1):
             if number not in wanted:
                 continue
             aside = self._aside()
@@ -223,6 +246,11 @@ class Tree:
         self._spare.mkdir(exist_ok=True)
         self._spares += 1
         return self._spare / str(self._spares)
+
+
+def _deb(file: BinaryIO, *, owner: str, threads: int) -> tuple[Stream, Iterator[Entry]]:
+    stream = Stream(data_member(file, owner), owner, threads=threads)
+    return stream, entries(stream)
 
 
 class _Archive:

@@ -185,6 +185,12 @@ def _xz(threads: int) -> Decoder:
     return cast("Decoder", made)
 
 
+def _lzma(_threads: int) -> Decoder:
+    import lzma  # noqa: PLC0415 - only for this compression
+
+    return lzma.LZMADecompressor(lzma.FORMAT_ALONE, memlimit=_XZ_MEMORY)
+
+
 def _xz_module() -> Any:  # noqa: ANN401 - modules of one shape, some optional
     """`lzma_mt` brings liblzma 5.8, about 1.9 times as fast as the 5.4 of older systems."""
     try:
@@ -212,4 +218,5 @@ _MAKERS: dict[str, Callable[[int], Decoder]] = {
     "xz": _xz,
     "zstd": _zstd,
     "bzip2": _bzip2,
+    "lzma": _lzma,
 }

@@ -5,7 +5,8 @@ from __future__ import annotations
 HEAD = 512
 """How many bytes from the start `kind` wants to see."""
 
-# Sources: RFC 1952 (gzip), the .xz file format 1.2.1, RFC 8878 (zstd), ar(5), APPNOTE (zip).
+# Sources: RFC 1952 (gzip), the .xz file format 1.2.1, RFC 8878 (zstd), ar(5), APPNOTE (zip),
+# lzma(1) with its usual properties.
 _MAGIC = (
     (b"\x1f\x8b", "gzip"),
     (b"\xfd7zXZ\x00", "xz"),
@@ -13,6 +14,7 @@ _MAGIC = (
     # A frame to be skipped, which may come first: what is in it is no content.
     *((bytes([n]) + b"\x2a\x4d\x18", "zstd") for n in range(0x50, 0x60)),
     (b"BZh", "bzip2"),
+    (b"]\0\0", "lzma"),
     (b"PK\x03\x04", "zip"),
     (b"!<arch>\n", "ar"),
 )
@@ -35,7 +37,7 @@ _TAR_MAGIC = slice(257, 262)
 def kind(head: bytes) -> str:  # noqa: PLR0911  (a table)
     """A word or two for what starts with `head`.
 
-    Formats are `gzip`, `xz`, `zstd`, `bzip2`, `zip`, `ar`, `tar`; other answers are for
+    Formats are `gzip`, `xz`, `zstd`, `bzip2`, `lzma`, `zip`, `ar`, `tar`; other answers are for
     people: `empty`, `a web page`, `XML`, `JSON`, `text`, `binary data`.
     """
     if not head:

@@ -161,17 +161,13 @@ def _entry(member: tarfile.TarInfo, archive: str) -> Entry:
     if member.isdir():
         return Entry(name, "folder", mtime=mtime)
     if not name:
-        _refuse(archive, member.name, "has no name")
+        refuse(archive, member.name, "has no name")
     if member.issym():
-        if not member.linkname or "\0" in member.linkname:
-            _refuse(archive, member.name, "is a link to nowhere")
-        if _is_long(member.linkname):
-            _refuse(archive, member.name, "is a link with a text that is too long")
-        return Entry(name, "link", target=member.linkname, mtime=mtime)
+        return symlink(archive, name, member.linkname, mtime)
     if member.islnk():
         return Entry(name, "hard", target=clean(member.linkname, archive), mtime=mtime)
     if not member.isreg():
-        _refuse(archive, member.name, _special(member))
+        refuse(archive, member.name, _special(member))
     spans: tuple[tuple[int, int], ...] = ((0, member.size),)
     if member.issparse():
         spans = tuple(
@@ -179,8 +175,17 @@ def _entry(member: tarfile.TarInfo, archive: str) -> Entry:
             for start, length in cast("list[tuple[int, int]]", member.sparse)
         )
     if member.size < 0 or any(s < 0 or n < 0 or s + n > member.size for s, n in spans):
-        _refuse(archive, member.name, "has an impossible size")
+        refuse(archive, member.name, "has an impossible size")
     return Entry(name, "file", "", bool(member.mode & 0o100), mtime, member.size, spans)
+
+
+def symlink(archive: str, name: str, target: str, mtime: float) -> Entry:
+    """The symbolic link `name`; `ArchiveError` for a `target` that no link can have."""
+    if not target or "\0" in target:
+        refuse(archive, name, "is a link to nowhere")
+    if _is_long(target):
+        refuse(archive, name, "is a link with a text that is too long")
+    return Entry(name, "link", target=target, mtime=mtime)
 
 
 def _special(member: tarfile.TarInfo) -> str:
@@ -199,15 +204,15 @@ def clean(name: str, archive: str) -> str:
     if not name.isascii():
         _check_bytes(name, archive)
     if _is_long(name):
-        _refuse(archive, name, "has a name that is too long")
+        refuse(archive, name, "has a name that is too long")
     whole = f"/{name}/"
     if not any(bad in whole for bad in _UNCLEAN):  # most are clean, and this is asked often
         return name
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if name.startswith("/") or ".." in parts:
-        _refuse(archive, name, "lies outside the archive's folder")
+        refuse(archive, name, "lies outside the archive's folder")
     if "\0" in name:
-        _refuse(archive, name, "has a NUL in its name")
+        refuse(archive, name, "has a NUL in its name")
     return "/".join(parts)
 
 
@@ -222,9 +227,10 @@ def _check_bytes(name: str, archive: str) -> None:
     try:
         name.encode(sys.getfilesystemencoding(), "surrogateescape")
     except UnicodeError:
-        _refuse(archive, name, "has a name that no file can have")
+        refuse(archive, name, "has a name that no file can have")
 
 
-def _refuse(archive: str, name: str, words: str) -> NoReturn:
+def refuse(archive: str, name: str, words: str) -> NoReturn:
+    """Raise the error for a member that is not unpacked; `words` say what is wrong."""
     message = f"the archive `{archive}` is refused: its member {visible(name, 200)} {words}"
     raise ArchiveError(message)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rocmenv.fetch.archive import Tree
+    from rocmenv.fetch.rpm import Voucher
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.release import Artifact
 
@@ -27,14 +28,18 @@ _MOST_WORKERS = 8
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One Debian package to fetch and unpack.
+    """One package to fetch and unpack.
 
-    `owner` names the package in messages; `mapping` is `Tree.add_deb`'s.
+    `owner` names the package in messages; `mapping` is `Tree.add_deb`'s. `form` is `deb` or
+    `rpm`. `voucher` is what the package has to prove before it is unpacked, None where
+    `artifact` has its digest from a signed index.
     """
 
     artifact: Artifact
     owner: str
     mapping: Callable[[str], str | None]
+    form: str = "deb"
+    voucher: Voucher | None = None
 
 
 def download_and_unpack(
@@ -150,7 +155,10 @@ class _Run:
             if found is None:
                 return
             _, job, path = found
-            self.tree.add_deb(
+            if job.voucher is not None:
+                job.voucher.check(path, self.stop)
+            add = self.tree.add_rpm if job.form == "rpm" else self.tree.add_deb
+            add(
                 path,
                 owner=job.owner,
                 mapping=job.mapping,
