@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rocmenv.fetch.stop import Interrupted
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.archive import Tree
     from rocmenv.fetch.rpm import Voucher
-    from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.release import Artifact
 
 _POLL = 0.05
@@ -24,6 +23,20 @@ _POLL = 0.05
 _GRACE = 1.0
 _MOST_DOWNLOADS = 4
 _MOST_WORKERS = 8
+
+
+class Fetcher(Protocol):
+    """What brings the files: `Downloads` is one."""
+
+    @property
+    def cancel(self) -> threading.Event:
+        """Stops it when it is set."""
+
+    def with_cancel(self, cancel: threading.Event) -> Fetcher:
+        """The same, stopped by another event."""
+
+    def fetch(self, artifact: Artifact, on_bytes: Callable[[int], None] | None = None) -> Path:
+        """The file of `artifact`, as `Downloads.fetch`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +57,7 @@ class Job:
 
 def download_and_unpack(
     jobs: Sequence[Job],
-    downloads: Downloads,
+    downloads: Fetcher,
     tree: Tree,
     *,
     workers: int,
@@ -66,7 +79,7 @@ def download_and_unpack(
 
 @dataclass(slots=True)
 class _Run:
-    downloads: Downloads
+    downloads: Fetcher
     tree: Tree
     on_bytes: Callable[[int], None] | None
     workers: int = 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rocmenv.errors import UsageError
 from rocmenv.model.version import Spec, Version
-from rocmenv.sources import catalog, local
+from rocmenv.sources import catalog
 from rocmenv.sources.base import Request
 from rocmenv.sources.catalog_file import load
 
@@ -28,7 +28,8 @@ AUTO = "auto"
 class Wish:
     """What to install: the request as typed, the channel, or a file in its place.
 
-    `name` is the version to install it as, where that differs from its own.
+    `name` is the version to install it as, where that differs from its own. `is_part` says
+    that a profile or packages were asked for on the command line.
     """
 
     spec: str
@@ -36,6 +37,7 @@ class Wish:
     source: str | None = None
     name: str | None = None
     request: Request = field(default_factory=Request)
+    is_part: bool = False
 
 
 def target(root: Root, wish: Wish) -> Version | None:
@@ -63,6 +65,18 @@ def target(root: Root, wish: Wish) -> Version | None:
     return name
 
 
+def release_of(process: Process, source: str) -> tuple[str, str]:
+    """The release that a file, folder or address says it is, and what of it says so.
+
+    Raises what `sources.local.told` raises. Opens no connection.
+    """
+    from rocmenv.fetch.connection import shown  # noqa: PLC0415 - only for `--from`
+    from rocmenv.sources import local  # noqa: PLC0415 - as above
+
+    version, by = local.told(source, process.cwd)
+    return str(version), f"{by} of {shown(source)}"
+
+
 def make_plan(
     process: Process,
     root: Root,
@@ -76,7 +90,12 @@ def make_plan(
     if wish.source:
         if version is None:  # `target` answers for every source
             raise AssertionError
-        return local.plan(version, wish.source, process.cwd)
+        from rocmenv.fetch.connection import shown  # noqa: PLC0415 - one channel a call
+        from rocmenv.sources import local  # noqa: PLC0415 - as above
+
+        if wish.source.endswith(".run"):  # some have to be decompressed for that
+            report.step(f"looking through {shown(wish.source)}")
+        return local.plan(version, wish.source, process.cwd, wish.request, whole=not wish.is_part)
     if wish.channel == "distro":
         from rocmenv.sources import distro  # noqa: PLC0415 - one channel a call
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import HostError, RepositoryError, ResolveError
+from rocmenv.errors import HostError, RepositoryError, ResolveError, visible
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.probe.host import debian_architecture, glibc
@@ -79,23 +79,27 @@ _INCLUDES = {"sdk": ("hip",), "full": ("hip", "sdk")}
 
 
 @dataclass(frozen=True, slots=True)
-class _Legacy:
+class Legacy:
     """The recipe: what is below `/opt/rocm-X.Y.Z` becomes the prefix, with its texts."""
 
-    release: Version
     prefix: str
+    release: Version
 
     @property
     def own_prefix(self) -> tuple[str, ...]:
+        """As `Recipe`."""
         return (self.prefix,)
 
     def mapping(self, _package: Package) -> BelowPrefix:
+        """As `Recipe`."""
         return BelowPrefix(self.prefix.strip("/"))
 
     def is_expected(self, member: str) -> bool:
+        """As `Recipe`."""
         return is_left_out(member)
 
     def finish(self, work: Work, paths: Sequence[str]) -> Finished:
+        """As `Recipe`."""
         relocated = relocate(work.tree, self.prefix, work.prefix, paths, work.jobs)
         made = finish_legacy(work.tree, work.prefix, self.release.packed)
         return Finished(tuple(made), relocated.left)
@@ -112,7 +116,7 @@ def plan(
     host = read_host(Path(STATUS))
     index = repository.index
     closure = close(
-        _roots(index, release, request),
+        roots(index, release, request),
         index,
         architecture=architecture,
         on_host=lambda relation: on_host(index, host, relation),
@@ -122,7 +126,7 @@ def plan(
         version=version,
         channel="legacy",
         chosen=tuple(Chosen(package, repository) for package in closure.packages),
-        recipe=_Legacy(release, channel.prefix.format(xyz=release.xyz)),
+        recipe=Legacy(channel.prefix.format(xyz=release.xyz), release),
         notes=repository.notes,
         host=tuple(str(need) for need in closure.unmet if need.is_known),
         remembered=remembered,
@@ -191,15 +195,21 @@ def _open(
     )
 
 
-def _roots(index: Index, release: Version, request: Request) -> list[str]:
-    if request.profile not in PROFILES:
+def bare_names(profile: str) -> list[str]:
+    """The root packages of a profile, without suffix; `ResolveError` for one that is none."""
+    if profile not in PROFILES:
         names = ", ".join(f"`{name}`" for name in PROFILES)
-        msg = f"`{request.profile}` is not a profile of the legacy channel"
+        msg = f"{visible(profile)} is not a profile of the legacy channel"
         raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
-    bare = [n for p in (*_INCLUDES.get(request.profile, ()), request.profile) for n in PROFILES[p]]
+    return [n for p in (*_INCLUDES.get(profile, ()), profile) for n in PROFILES[p]]
+
+
+def roots(index: Index, release: Version, request: Request) -> list[str]:
+    """The packages to begin with, by name; `ResolveError` when there are none."""
+    bare = bare_names(request.profile)
     suffix = release.xyz
-    roots = [f"{name}{suffix}" for name in bare if index.named(f"{name}{suffix}")]
-    if not roots:
+    wanted = [f"{name}{suffix}" for name in bare if index.named(f"{name}{suffix}")]
+    if not wanted:
         msg = f"the repository has none of the packages of release {release}"
         raise ResolveError(
             msg, hint="is this the right mirror and suite? see `--mirror`, `--suite`"
@@ -208,8 +218,8 @@ def _roots(index: Index, release: Version, request: Request) -> list[str]:
         # With the suffix also where there is no such package: that gets the nearest names.
         suffixed = name if name.endswith(suffix) else name + suffix
         is_plain = bool(index.named(name)) and not index.named(suffixed)
-        roots.append(name if is_plain else suffixed)
-    return list(dict.fromkeys(roots))
+        wanted.append(name if is_plain else suffixed)
+    return list(dict.fromkeys(wanted))
 
 
 def _refuse_newer_libc(unmet: Sequence[Need], data: Catalog, release: Version, suite: str) -> None:

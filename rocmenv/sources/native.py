@@ -67,22 +67,26 @@ _SUITE, _COMPONENT = "stable", "main"
 
 
 @dataclass(frozen=True, slots=True)
-class _Native:
+class Native:
     """The recipe: what is below `/opt/rocm/core-X.Y` becomes the prefix, with its texts."""
 
     prefix: str
 
     @property
     def own_prefix(self) -> tuple[str, ...]:
+        """As `Recipe`."""
         return (self.prefix,)
 
     def mapping(self, _package: Package) -> BelowPrefix:
+        """As `Recipe`."""
         return BelowPrefix(self.prefix.strip("/"))
 
     def is_expected(self, member: str) -> bool:
+        """As `Recipe`."""
         return is_left_out(member)
 
     def finish(self, work: Work, paths: Sequence[str]) -> Finished:
+        """As `Recipe`."""
         return Finished((), relocate(work.tree, self.prefix, work.prefix, paths, work.jobs).left)
 
 
@@ -105,7 +109,7 @@ def plan(
         version=version,
         channel="native",
         chosen=tuple(Chosen(package, repository) for package in closure.packages),
-        recipe=_Native(native_prefix(release)),
+        recipe=Native(native_prefix(release)),
         notes=repository.notes,
         host=tuple(str(need) for need in closure.unmet if need.is_known),
         remembered=remembered,

@@ -15,7 +15,7 @@ from rocmenv.cli.releases import list_releases
 from rocmenv.errors import UsageError
 from rocmenv.ops import install as ops
 from rocmenv.ops.listing import Wanted
-from rocmenv.ops.plan import AUTO, Wish, make_plan
+from rocmenv.ops.plan import AUTO, Wish, make_plan, release_of
 from rocmenv.settings import CHANNELS, Settings
 from rocmenv.sources.base import Request
 from rocmenv.store.lock import must_be_writable
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 @click.argument("spec", metavar="[VERSION]", required=False, shell_complete=complete_release)
 @click.option("--channel", type=click.Choice(CHANNELS), help="Where to take it from.")
 @click.option(
-    "--from", "source", metavar="FILE|DIR|URL", help="A tarball or folder in place of a channel."
+    "--from",
+    "source",
+    metavar="FILE|DIR|URL",
+    help="A tarball, installer (.run), package or folder in place of a channel.",
 )
 @click.option(
     "--profile",
@@ -59,7 +62,8 @@ if TYPE_CHECKING:
 def command(ctx: Context, /, spec: str | None, **given: object) -> None:
     """Install VERSION: whole, or not at all.
 
-    The newest fitting release is taken for `6.3`, `latest` or a range.
+    The newest fitting release is taken for `6.3`, `latest` or a range. With --from the
+    version may be left out, where the file says which one it is.
     """
     if given["listing"]:
         list_releases(
@@ -75,10 +79,19 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
             as_json=bool(given["as_json"]),
         )
         return
-    if spec is None:
+    _install(ctx, spec or _told(ctx, given), given)
+
+
+def _told(ctx: Context, given: dict[str, object]) -> str:
+    """The version that the file of `--from` says it is."""
+    source = _text(given["source"])
+    if source is None:
         msg = "a version is missing"
         raise UsageError(msg, hint="`rocmenv install latest`, or `rocmenv install --list`")
-    _install(ctx, spec, given)
+    version, by = release_of(ctx.process, source)
+    if not given["quiet"] and not given["as_json"]:
+        tell(f"rocmenv: it is {version}, says {by}")
+    return version
 
 
 def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
@@ -87,20 +100,7 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     downloads = ops.downloads_for(
         ctx.root, offline=bool(given["offline"]) or bool(settings["offline"])
     )
-    wish = Wish(
-        spec=spec,
-        channel=_text(given["channel"]) or settings["channel"],
-        source=_text(given["source"]),
-        name=_text(given["name"]),
-        request=Request(
-            profile=_text(given["profile"]) or settings["profile"],
-            extra=tuple(given["extra"]) if isinstance(given["extra"], tuple) else (),
-            suite=_text(given["suite"]),
-            mirror=_text(given["mirror"]),
-            keyring=_text(given["keyring"]),
-            fingerprint=_text(given["fingerprint"]),
-        ),
-    )
+    wish = _wish(spec, given, settings)
     if not given["dry_run"]:
         named = None if given["reinstall"] else ops.already(ctx.process, ctx.root, wish)
         if named is not None:
@@ -121,6 +121,24 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     item = ops.install(ctx.process, ctx.root, plan, downloads, how, report)
     _tell_result(item.receipt.host, item.receipt.unrelocated, quiet=bool(given["quiet"]))
     _tell_done(item, given, f"({amount(item.receipt.size)}) is installed")
+
+
+def _wish(spec: str, given: dict[str, object], settings: Settings) -> Wish:
+    return Wish(
+        spec=spec,
+        channel=_text(given["channel"]) or settings["channel"],
+        source=_text(given["source"]),
+        name=_text(given["name"]),
+        request=Request(
+            profile=_text(given["profile"]) or settings["profile"],
+            extra=tuple(given["extra"]) if isinstance(given["extra"], tuple) else (),
+            suite=_text(given["suite"]),
+            mirror=_text(given["mirror"]),
+            keyring=_text(given["keyring"]),
+            fingerprint=_text(given["fingerprint"]),
+        ),
+        is_part=bool(given["profile"] or given["extra"]),
+    )
 
 
 def _tell_done(item: Installed, given: dict[str, object], words: str) -> None:

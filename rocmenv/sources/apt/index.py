@@ -17,7 +17,7 @@ from rocmenv.sources.apt.relation import parse_relations
 from rocmenv.sources.apt.stanza import fields, stanzas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from rocmenv.sources.apt.relation import Group
 
@@ -70,6 +70,14 @@ class Index:
         self._providers: dict[str, list[str]] | None = None
         for text in texts:
             self._take(text)
+
+    @classmethod
+    def of(cls, packages: Iterable[Package]) -> Index:
+        """The index of packages that were read elsewhere."""
+        index = cls()
+        for package in packages:
+            index._named.setdefault(package.name, []).append(package)
+        return index
 
     def _take(self, text: str) -> None:
         named = self._named
