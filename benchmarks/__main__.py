@@ -12,9 +12,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import cli, hook, install, shim
+from benchmarks import cli, hook, install, scale, share, shim
 
-ALL = {"shim": shim.run, "hook": hook.run, "cli": cli.run, "install": install.run}
+ALL = {
+    "shim": shim.run,
+    "hook": hook.run,
+    "cli": cli.run,
+    "install": install.run,
+    "scale": scale.run,
+    "share": share.run,
+}
 
 
 def main() -> int:

@@ -25,16 +25,25 @@ from rocmenv.model.layout import Kind, Layout
 from rocmenv.settings import SETTINGS, Setting
 
 DOCS = Path(__file__).parent
-_TYPES: dict[type, str] = {bool: "true or false", int: "number", list: "folders", str: "text"}
+_TYPES: dict[type, str] = {
+    bool: "true or false",
+    int: "number",
+    list: "folders",
+    tuple: "GPU targets",
+    str: "text",
+}
 _FILES = (
     ("ROOT/versions/VERSION", "the prefix of an installed version"),
     ("ROOT/versions/VERSION/.rocmenv/receipt.json", "what was installed, and from where"),
     ("ROOT/shims/COMMAND", "the shim of a command"),
     ("ROOT/activations", "rendered activations, which shims and hooks read"),
     ("ROOT/version", "the user's default"),
+    ("ROOT/projects", "the folders whose pins were seen"),
     ("ROOT/config.toml", "the settings"),
+    ("ROOT/catalog.json", "releases and places that rocmenv did not come with"),
     ("ROOT/cache", "verified downloads, and parts of downloads"),
     (".rocm-version", "a project's pin"),
+    ("rocm.lock", "the files that a project's version is, by platform"),
 )
 _STATUSES = (
     ("0", "success"),

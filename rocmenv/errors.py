@@ -58,6 +58,13 @@ class InvalidVersionError(RocmenvError):
     exit_status = 2
 
 
+class InvalidTargetError(RocmenvError):
+    """A text that should name a GPU target does not."""
+
+    code = "invalid-target"
+    exit_status = 2
+
+
 class PinError(RocmenvError):
     """A pin that cannot be read as one version."""
 
@@ -87,6 +94,12 @@ class StoreError(RocmenvError):
     """An install, link or receipt is not as it should be."""
 
     code = "store"
+
+
+class ChangedError(StoreError):
+    """A linked prefix has become another release than the one it was registered as."""
+
+    code = "changed"
 
 
 class LockedError(RocmenvError):

@@ -1,4 +1,7 @@
-"""The scripts in shims/ and completions/: in a wheel inside the package, else beside it."""
+"""The package's data, and the scripts in shims/ and completions/.
+
+These are inside the package in a wheel, else beside it.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,11 @@ def shim_text(name: str) -> str:
 def completion_text(name: str) -> str:
     """The text of a file of `completions/`."""
     return _text("completions", name)
+
+
+def data_file(name: str) -> bytes:
+    """The content of a file of the package's data."""
+    return (_PACKAGE / "data" / name).read_bytes()
 
 
 def _text(folder: str, name: str) -> str:

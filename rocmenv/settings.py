@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rocmenv.errors import ConfigError, visible
+from rocmenv.model.target import split as split_targets
 
 if TYPE_CHECKING:
     from rocmenv.process import Process
@@ -17,7 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its key in `config.toml`, what it means, its type, variable and default."""
+    """One setting: its key in `config.toml`, what it means, its type, variable and default.
+
+    The type `list` is that of folders, `tuple` that of GPU targets; both are lists in the file.
+    `form` is the pattern of a text, and words for it; `least` is for numbers.
+    """
 
     key: str
     meaning: str
@@ -25,10 +30,19 @@ class Setting:
     variable: str | None = None
     default: object = None
     choices: tuple[str, ...] = ()
+    form: tuple[str, str] | None = None
+    least: int = 1
 
 
-CHANNELS = ("auto", "legacy", "tarball", "native", "distro")
-PROFILE_NAMES = ("runtime", "hip", "sdk", "full")
+CHANNELS = ("auto", "legacy", "rpm", "tarball", "native", "wheels", "distro")
+SHARE_WAYS = ("auto", "reflink", "hardlink", "off")
+_RATE = (r"[1-9][0-9]{0,11}[KkMmGg]?", "a number of bytes per second such as `500K` or `10M`")
+_PROXY = (
+    r"none|https?://[^\s/?#]+/?",
+    "the address of a proxy such as `http://HOST:3128`, or `none`",
+)
+_PLACE = (r"(?:/|~/|~$).*", "an absolute path")
+PROFILE_NAMES = ("runtime", "hip", "libraries", "sdk", "ml", "profilers", "full")
 SETTINGS = (
     Setting(
         "channel",
@@ -39,7 +53,7 @@ SETTINGS = (
         CHANNELS,
     ),
     Setting("profile", "which packages an install has", str, None, "hip", PROFILE_NAMES),
-    Setting("jobs", "packages fetched and unpacked at once", int, "ROCMENV_JOBS"),
+    Setting("jobs", "packages unpacked at once", int, "ROCMENV_JOBS"),
     Setting(
         "keep_downloads",
         "whether packages stay in the cache after an install",
@@ -47,7 +61,16 @@ SETTINGS = (
         None,
         default=False,
     ),
+    Setting(
+        "share",
+        "how files that several installs have are kept once: `auto`, `reflink`, `hardlink`, `off`",
+        str,
+        "ROCMENV_SHARE",
+        "auto",
+        SHARE_WAYS,
+    ),
     Setting("offline", "open no connection", bool, "ROCMENV_OFFLINE", default=False),
+    Setting("targets", "the GPU targets that installs are for", tuple, "ROCMENV_TARGETS"),
     Setting("search", "folders in which AMD's packages install", list, None, ["/opt"]),
     Setting("legacy.mirror", "base address of AMD's repositories up to 7.2", str, "ROCMENV_MIRROR"),
     Setting("legacy.keyring", "file with the keys that sign them", str, "ROCMENV_KEYRING"),
@@ -57,8 +80,45 @@ SETTINGS = (
     ),
     Setting("therock.keyring", "file with the keys that sign their packages", str),
     Setting("therock.fingerprint", "the key that signs their packages", str),
+    Setting(
+        "network.timeout",
+        "seconds to wait for a connection, and for each piece of a file",
+        int,
+        "ROCMENV_TIMEOUT",
+        30,
+    ),
+    Setting(
+        "network.retries",
+        "how often to try again after a failure that may pass",
+        int,
+        "ROCMENV_RETRIES",
+        4,
+        least=0,
+    ),
+    Setting(
+        "network.rate",
+        "bytes per second for all downloads together: `500K`, `10M`",
+        str,
+        "ROCMENV_RATE",
+        form=_RATE,
+    ),
+    Setting("network.connections", "files downloaded at once", int, "ROCMENV_CONNECTIONS", 4),
+    Setting(
+        "network.proxy",
+        "proxy in place of what `https_proxy` and the like say; `none` for no proxy",
+        str,
+        "ROCMENV_PROXY",
+        form=_PROXY,
+    ),
+    Setting(
+        "network.ca",
+        "file or folder with certificates to trust besides the system's",
+        str,
+        "ROCMENV_CA",
+        form=_PLACE,
+    ),
 )
-_NUMBER = re.compile(r"0*[1-9][0-9]{0,8}", re.ASCII)
+_NUMBER = re.compile(r"0*[0-9]{1,9}", re.ASCII)
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 ALIASES = "aliases"
 
@@ -93,6 +153,8 @@ class Settings:
             raise ConfigError(msg, hint=f"run `rocmenv config unset {key}`")
         if setting.kind is list:
             found = [self._folder(text) for text in found]
+        elif setting.kind is tuple:
+            found = tuple(found)
         return Value(found, str(self._root.config))
 
     def __getitem__(self, key: str) -> Any:  # noqa: ANN401 - a setting's type is in its row
@@ -163,15 +225,18 @@ def parse_value(setting: Setting, text: str, origin: str) -> object:
     lowered = text.strip().lower()
     if setting.kind is bool and lowered in ("1", "true", "yes", "on", "0", "false", "no", "off"):
         return lowered in ("1", "true", "yes", "on")
-    if setting.kind is int and _NUMBER.fullmatch(lowered):
+    if setting.kind is int and _NUMBER.fullmatch(lowered) and int(lowered) >= setting.least:
         return int(lowered)
     if setting.kind is list:
         folders = [_plain_folder(part) for part in text.split(":") if part]
         if None not in folders:
             return folders
-    if setting.kind is str and text and text in (setting.choices or (text,)):
+    if setting.kind is tuple and (words := tuple(split_targets(text))):
+        return words
+    if setting.kind is str and text and _is_fit(setting, text):
         return text
-    msg = f"`{setting.key}` should be {_words(setting)}, not {visible(text)} ({origin})"
+    given = "what was given" if "@" in text else visible(text)  # it may hold a password
+    msg = f"`{setting.key}` should be {_words(setting)}, not {given} ({origin})"
     by_variable = origin == setting.variable
     command = f"unset {origin}" if by_variable else f"rocmenv config unset {setting.key}"
     raise ConfigError(msg, hint=f"`{command}` goes back to the default")
@@ -191,23 +256,31 @@ def _plain_folder(text: str) -> str | None:
 def _is_fit(setting: Setting, value: object) -> bool:
     """Whether a value of the file is what the setting takes; TOML's types are as Python's."""
     if setting.kind is int:
-        return isinstance(value, int) and not isinstance(value, bool) and value > 0
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return is_number and value >= setting.least  # type: ignore[operator]  # a number
     if setting.kind is list:
         return isinstance(value, list) and all(
             isinstance(item, str) and _plain_folder(item) is not None for item in value
         )
+    if setting.kind is tuple:
+        return isinstance(value, list) and all(isinstance(item, str) and item for item in value)
     if setting.choices:
         return value in setting.choices
+    if setting.form and isinstance(value, str):
+        return re.fullmatch(setting.form[0], value, re.ASCII | re.DOTALL) is not None
     return isinstance(value, setting.kind)
 
 
 def _words(setting: Setting) -> str:
     if setting.choices:
         return "one of " + ", ".join(f"`{choice}`" for choice in setting.choices)
+    if setting.form:
+        return setting.form[1]
     names: dict[type, str] = {
         bool: "`true` or `false`",
-        int: "a number from 1",
+        int: f"a number from {setting.least}",
         list: "a list of absolute folders",
+        tuple: "a list of GPU targets, such as `gfx1100`",
     }
     return names.get(setting.kind, "a text")
 

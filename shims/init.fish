@@ -314,8 +314,10 @@ function _rocmenv_change_over -a first
         set -g _rocmenv_w $found
         if test -r "$_rocmenv_r/activations/$_rocmenv_w.fish"
             source "$_rocmenv_r/activations/$_rocmenv_w.fish"
-        else if test "$_rocmenv_w" != system
-            # An install that was stopped between its last two steps has no rendered text yet.
+        end
+        if test -z "$_rocmenv_v" -a "$_rocmenv_w" != system
+            # An install that was stopped between its last two steps has no rendered text yet,
+            # and that of a link whose prefix was built anew does not fit any more.
             ROCMENV_SHIM_ROOT="$_rocmenv_r" _rocmenv_run env --shell fish "$_rocmenv_w" | source
             set -g _rocmenv_v "$_rocmenv_w"
         end
@@ -444,7 +446,7 @@ function rocmenv
         case '*'
             _rocmenv_run $argv; or return
             switch "$argv[1]"
-                case use local global install uninstall link unlink rehash config
+                case use local global install uninstall discover link unlink rehash config
                     set -g _rocmenv_last ''
                     _rocmenv_hook
             end

@@ -195,10 +195,10 @@ _rocmenv_change_over() {
   if [ -z "$_rocmenv_v" ]; then
     _rocmenv_w=$(ROCMENV_SHIM_ROOT=$_rocmenv_r _rocmenv_run resolve --one-line) || return
     [ "$_rocmenv_w" != system ] || { _rocmenv_say; return 0; }
-    if [ -r "$_rocmenv_r/activations/$_rocmenv_w.sh" ]; then
-      . "$_rocmenv_r/activations/$_rocmenv_w.sh"
-    else
-      # An install that was stopped between its last two steps has no rendered text yet.
+    [ ! -r "$_rocmenv_r/activations/$_rocmenv_w.sh" ] || . "$_rocmenv_r/activations/$_rocmenv_w.sh"
+    if [ -z "$_rocmenv_v" ]; then
+      # An install that was stopped between its last two steps has no rendered text yet, and
+      # that of a link whose prefix was built anew does not fit any more.
       _rocmenv_n=$(ROCMENV_SHIM_ROOT=$_rocmenv_r _rocmenv_run env --shell sh "$_rocmenv_w") || return
       eval "$_rocmenv_n"
       _rocmenv_v=$_rocmenv_w
@@ -255,7 +255,7 @@ _rocmenv_command() {
     *)
       _rocmenv_run "$@" || return
       case ${1-} in
-        use | local | global | install | uninstall | link | unlink | rehash | config)
+        use | local | global | install | uninstall | discover | link | unlink | rehash | config)
           _rocmenv_last=''
           _rocmenv_hook
           ;;

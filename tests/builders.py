@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
 from rocmenv.ops.install import Options, install
+from rocmenv.ops.rehash import rehash
 from rocmenv.process import Process
 from rocmenv.sources import local
-from rocmenv.store.paths import Root
+from rocmenv.store import registry
+from rocmenv.store.paths import RECEIPT, RECEIPT_FOLDER, Root
 
 LAUNCHER = (sys.executable, "-m", "rocmenv")
 SHOW = """#!/bin/sh
@@ -32,7 +35,7 @@ class Silent:
     def warn(self, text: str) -> None:
         """Drop it."""
 
-    def start(self, text: str, total: int) -> None:
+    def start(self, text: str, total: int, what: str = "to download") -> None:
         """Drop it."""
 
     def advance(self, count: int) -> None:
@@ -81,6 +84,23 @@ def add(root: Root, version: str, source: Path) -> None:
     """Install a folder as a version."""
     plan = local.plan(Version.parse(version), str(source), "/")
     install(process(root.path), root, plan, Downloads(root.cache), Options(jobs=2), Silent())
+
+
+def move_inside(root: Root, version: str, inner: str) -> Path:
+    """Make the prefix of an install a folder inside of it, as wheels have it; the new prefix."""
+    found = root.version(Version.parse(version))
+    prefix = found / inner
+    (found.parent / ".moved").mkdir()
+    for path in list(found.iterdir()):
+        if path.name != RECEIPT_FOLDER:
+            path.rename(found.parent / ".moved" / path.name)
+    prefix.parent.mkdir(parents=True)
+    (found.parent / ".moved").rename(prefix)
+    (found / "bin").mkdir()
+    receipt = registry.read_receipt(root, Version.parse(version))
+    (found / RECEIPT).write_text(replace(receipt, inner=inner).render())
+    rehash(process(root.path), root)
+    return prefix
 
 
 def clean_environ(root: Root, **more: str) -> dict[str, str]:

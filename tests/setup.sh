@@ -7,7 +7,8 @@ say() { printf '\n== %s\n' "$1" >&2; }
 need() {
   missing=''
   for pair in "$@"; do
-    command -v "${pair%%=*}" >/dev/null 2>&1 || missing="$missing ${pair#*=}"
+    # Some are where only root looks.
+    PATH=$PATH:/usr/sbin:/sbin command -v "${pair%%=*}" >/dev/null 2>&1 || missing="$missing ${pair#*=}"
   done
   # A Python without ensurepip can make no virtual environment (Debian splits it off).
   python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"

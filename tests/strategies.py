@@ -126,5 +126,6 @@ layouts = st.sampled_from(
             hip_lib="lib/x86_64-linux-gnu",
         ),
         Layout(Kind.CORE),
+        Layout(Kind.WHEELS, bins=("bin", "lib/llvm/bin"), hipcxx="lib/llvm/bin/clang++"),
     ]
 )

@@ -30,7 +30,6 @@ LONGEST_MODULE = 350
 # Each with its reason.
 LONG_MODULES = {
     "fetch/archive.py": "three kinds of archives go into one tree under one set of rules",
-    "fetch/connection.py": "half of it is words for what can go wrong on the way",
 }
 LONG_FUNCTIONS = {"sources/distro.py:plan": "one decision after the other, each with its words"}
 
@@ -87,6 +86,27 @@ def test_only_fetch_opens_addresses(path: Path) -> None:
     network = {"urllib.request", "http.client", "socket", "ssl", "ftplib"}
     if path.parent.name != "fetch":
         assert not imported(parsed(path)) & network
+
+
+# The way to a server has one door at each step, so that `offline` is asked in one place.
+MAKERS = {
+    "Web": {"fetch/connection.py"},
+    "Connections": {"fetch/transfer.py"},
+    "Downloads": {"fetch/transfer.py", "ops/connect.py"},
+    "HTTPConnection": {"fetch/web.py"},
+    "HTTPSConnection": {"fetch/web.py"},
+    "create_connection": set(),
+    "urlopen": set(),
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_nobody_goes_round_the_switch_for_offline(path: Path) -> None:
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Call):
+            called = node.func
+            name = getattr(called, "id", None) or getattr(called, "attr", None)
+            assert name not in MAKERS or named(path) in MAKERS[str(name)], f"{name}()"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)

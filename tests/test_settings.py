@@ -36,6 +36,13 @@ def test_a_variable_beats_the_file(tmp_path: Path) -> None:
     assert given(tmp_path, ROCMENV_JOBS="").value("jobs") == Value(3, f"{tmp_path}/config.toml")
 
 
+def test_targets_by_variable_and_file(tmp_path: Path) -> None:
+    text = 'targets = ["gfx1100", "gfx90a:xnack-"]\n'
+    assert given(tmp_path, text)["targets"] == ("gfx1100", "gfx90a:xnack-")
+    found = given(tmp_path, text, ROCMENV_TARGETS="gfx942:gfx950").value("targets")
+    assert found == Value(("gfx942", "gfx950"), "ROCMENV_TARGETS")
+
+
 def test_the_file_is_read_once(tmp_path: Path) -> None:
     found = given(tmp_path, "jobs = 3\n")
     assert found["jobs"] == 3
@@ -63,6 +70,9 @@ def test_the_table_is_consistent(tmp_path: Path, setting: settings.Setting) -> N
         "search = [1]",
         "search = ['/opt', 'rel']",
         "search = ['']",
+        "targets = 'gfx1100'",
+        "targets = [1100]",
+        "targets = ['']",
         "profile = 3",
         "legacy = 'x'\njobs = 1.5",
     ],
@@ -89,6 +99,7 @@ def test_a_table_that_is_none_is_as_if_absent(tmp_path: Path) -> None:
         ("search", "/a::/b c", ["/a", "/b c"]),
         ("search", "/opt/://srv/./rocm:~/r/:~", ["/opt", "/srv/rocm", "~/r", "~"]),
         ("legacy.mirror", " x", " x"),
+        ("targets", "gfx90a:xnack-:gfx1100, all", ("gfx90a:xnack-", "gfx1100", "all")),
     ],
 )
 def test_texts_become_values(key: str, text: str, value: object) -> None:
@@ -104,6 +115,8 @@ def test_texts_become_values(key: str, text: str, value: object) -> None:
         ("search", "/opt:rel"),
         ("search", "~other/r"),
         ("search", "."),
+        ("targets", ""),
+        ("targets", " ,:"),
     ],
 )
 def test_a_text_that_is_no_value_names_its_origin(key: str, text: str) -> None:
@@ -172,3 +185,51 @@ def test_both_readers_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert by_writer.aliases() == by_library.aliases()
     with pytest.raises(ConfigError, match="is not TOML"):
         given(tmp_path, "jobs =")["jobs"]
+
+
+@pytest.mark.parametrize(
+    ("key", "right", "wrong"),
+    [
+        ("network.timeout", ("1", "030"), ("0", "-1", "1.5", "x")),
+        ("network.retries", ("0", "9"), ("-1", "", "many")),
+        ("network.rate", ("1", "500K", "10m", "2G"), ("0", "10MB", "1.5M", "fast", "10M\n")),
+        ("network.connections", ("1", "64"), ("0", "all")),
+        (
+            "network.proxy",
+            ("none", "http://h:3128", "https://me:pw@h:1/", "http://[::1]:8"),
+            ("h:3128", "socks5://h:1", "http://", "http://h:1/path", "direct", "http://a b"),
+        ),
+        ("network.ca", ("/etc/ca.pem", "~/ca.pem", "~", "/a b"), ("ca.pem", "./ca.pem", "~joe/x")),
+    ],
+)
+def test_what_settings_of_the_network_take(
+    key: str, right: tuple[str, ...], wrong: tuple[str, ...]
+) -> None:
+    setting = known_setting(key)
+    for text in right:
+        assert str(parse_value(setting, text, "x")) in (text, text.lstrip("0") or "0")
+    for text in wrong:
+        with pytest.raises(ConfigError, match=f"`{key}` should be "):
+            parse_value(setting, text, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[network]\nretries = -1", "network.retries"),
+        ("[network]\nrate = 'x'", "network.rate"),
+        ("[network]\nrate = 10", "network.rate"),
+        ("[network]\nproxy = 'h:1'", "network.proxy"),
+        ("[network]\nca = 'x.pem'", "network.ca"),
+    ],
+)
+def test_the_file_is_held_to_the_same_forms(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(ConfigError, match=f"`{key}` in .* should be"):
+        given(tmp_path, text)[key]
+
+
+def test_a_password_that_does_not_fit_is_not_shown(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        given(tmp_path, ROCMENV_PROXY="socks5://me:s3cret@h:1")["network.proxy"]
+    assert "s3cret" not in f"{caught.value.message}{caught.value.hint}"
+    assert caught.value.hint == "`unset ROCMENV_PROXY` goes back to the default"

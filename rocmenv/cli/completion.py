@@ -57,14 +57,16 @@ def complete_plus(_ctx: click.Context, process: Process, root: Root) -> list[str
 
 @_offering
 def complete_install(_ctx: click.Context, _process: Process, root: Root) -> list[str]:
-    """The versions that `uninstall` takes: no link, and no word that may mean another soon."""
-    return _versions(root, links=False)
+    """The versions that `uninstall` takes: no word that may mean another soon."""
+    return [str(version) for version in reversed(registry.versions(root))]
 
 
 @_offering
 def complete_link(_ctx: click.Context, _process: Process, root: Root) -> list[str]:
     """The versions that `unlink` takes, those among them whose prefix is gone."""
-    return _versions(root, links=True)
+    from rocmenv.ops.link import is_link  # noqa: PLC0415 - most commands need none of it
+
+    return [str(v) for v in reversed(registry.versions(root)) if is_link(root, v)]
 
 
 @_offering
@@ -100,8 +102,23 @@ def complete_value(ctx: click.Context, process: Process, root: Root) -> Iterable
     key = str(ctx.params.get("key"))
     if key.startswith(f"{ALIASES}."):
         return _installed(process, root)
+    if key == "targets":
+        from rocmenv.ops.targets import known_words  # noqa: PLC0415 - as in `complete_target`
+
+        return known_words()
     setting = known_setting(key)
     return ("true", "false") if setting.kind is bool else setting.choices
+
+
+def complete_target(
+    _ctx: click.Context, _param: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """GPU targets, families, `all` and `none`, behind the commas of what is typed."""
+    from rocmenv.ops.targets import known_words  # noqa: PLC0415 - most commands need no tables
+
+    before, comma, last = incomplete.rpartition(",")
+    words = [word for word in known_words() if word.lower().startswith(last.lower())]
+    return [CompletionItem(f"{before}{comma}{word}") for word in words]
 
 
 def complete_file(
@@ -114,9 +131,3 @@ def complete_file(
 def _installed(process: Process, root: Root) -> list[str]:
     words = [str(version) for version in reversed(registry.versions(root))]
     return [*words, *Settings(process, root).aliases(), "latest", "system"]
-
-
-def _versions(root: Root, *, links: bool) -> list[str]:
-    from rocmenv.ops.link import is_link  # noqa: PLC0415 - most commands need none of it
-
-    return [str(v) for v in reversed(registry.versions(root)) if is_link(root, v) is links]

@@ -46,12 +46,12 @@ class Lines:
         """A line, also when quiet."""
         tell(f"warning: {text}")
 
-    def start(self, text: str, total: int) -> None:
+    def start(self, text: str, total: int, what: str = "to download") -> None:
         """The first line."""
         self._text, self._total, self._done = text, total, 0
         self._started = self._last = time.monotonic()
         if self._steps:
-            tell(f"rocmenv: {text}" + (f" ({amount(total)} to download)" if total else ""))
+            tell(f"rocmenv: {text}" + (f" ({amount(total)} {what})" if total else ""))
 
     def advance(self, count: int) -> None:
         """Perhaps a line."""
@@ -77,8 +77,9 @@ class Bar(Lines):
         self._bar: Any = None
         self._task: Any = None
 
-    def start(self, text: str, total: int) -> None:
+    def start(self, text: str, total: int, what: str = "to download") -> None:
         """Show the bar."""
+        del what
         from rich.console import Console  # noqa: PLC0415 - on terminals, for installs alone
         from rich.progress import (  # noqa: PLC0415 - on terminals, for installs alone
             BarColumn,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rocmenv.cli.output import say, say_json, tell
 from rocmenv.model.version import LATEST, Spec
 from rocmenv.ops import listing as releases
-from rocmenv.ops.install import downloads_for
+from rocmenv.ops.connect import downloads_for
 from rocmenv.settings import Settings
 from rocmenv.sources.catalog_file import load
 from rocmenv.store import registry
@@ -24,10 +24,11 @@ def list_releases(
     *,
     online: bool,
     mirror: str | None,
+    offline: bool,
     as_json: bool,
 ) -> None:
     """Print them, oldest first, with date and a mark for what is installed."""
-    rows = _rows(ctx, wanted, online=online, mirror=mirror)
+    rows = _rows(ctx, wanted, online=online, mirror=mirror, offline=offline)
     if pattern is not None:
         spec = Spec.parse(pattern)
         newest = max((r.version for r in rows if r.version.is_final), default=None)
@@ -57,11 +58,13 @@ def _json(row: releases.Row) -> dict[str, object]:
     }
 
 
-def _rows(ctx: Context, wanted: Wanted, *, online: bool, mirror: str | None) -> list[releases.Row]:
+def _rows(
+    ctx: Context, wanted: Wanted, *, online: bool, mirror: str | None, offline: bool
+) -> list[releases.Row]:
     data = load(ctx.root.catalog)
     if not online:
         return releases.known(data, wanted)
     settings = Settings(ctx.process, ctx.root)
-    downloads = downloads_for(ctx.root, offline=bool(settings["offline"]))
+    downloads = downloads_for(ctx.process, ctx.root, settings, offline=offline)
     mirrors = (mirror or settings["legacy.mirror"], mirror or settings["therock.mirror"])
     return releases.online(data, downloads, mirrors, wanted, lambda text: tell(f"note: {text}"))

@@ -7,8 +7,6 @@ whatever the order of members and archives. `Tree.settle` then makes the links.
 
 from __future__ import annotations
 
-import errno
-import os
 import secrets
 import shutil
 import threading
@@ -20,8 +18,9 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import ArchiveError, SpaceError
 from rocmenv.fetch.ar import data_member
 from rocmenv.fetch.decode import Stream
+from rocmenv.fetch.disk import NO_ROOM, hard_link, moved, write
 from rocmenv.fetch.links import Link, meant
-from rocmenv.fetch.members import Entry, clean, content, entries
+from rocmenv.fetch.members import Entry, clean, entries
 from rocmenv.fetch.rpm import opened
 from rocmenv.fetch.settle import LeftOut, Placed, Settled, Settlement
 from rocmenv.fetch.stop import check
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LeftOut", "Settled", "Tree"]
 
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 # A folder that lies at the top of a ROCm tree is never a wrapping folder, even when alone.
 _TOP_NAMES = frozenset(
     {".info", ".kpack", "amdgcn", "bin", "include", "lib", "lib64", "libexec", "llvm", "share"}
@@ -131,7 +129,7 @@ class Tree:
         with path.open("rb") as file, _told(f"the archive `{archive.owner}`"):
             stream, members = opened(file)
             for entry in members:
-                self._take(archive, entry, partial(_write, stream, entry, archive.cancel))
+                self._take(archive, entry, partial(write, stream, entry, archive.cancel))
             if archive.waiting:
                 file.seek(0)
                 self._repeat(archive, *opened(file))
@@ -148,17 +146,28 @@ class Tree:
         archive = _Archive(owner, str, self._cancel, rooted=False)
         with path.open("rb") as file, _told(f"the archive `{owner}`"):
             stream = Stream(file, owner)
-            waiting: list[tuple[Entry, Path | None]] = []
+            waiting: list[tuple[Entry, Path, str]] = []
             for entry in entries(stream):  # their places are known only at the archive's end
-                aside = self._aside() if entry.kind == "file" else None
-                if aside is not None:
-                    _write(stream, entry, archive.cancel, aside)
-                waiting.append((entry, aside))
-            top = _wrapping([entry for entry, _ in waiting])
-            for whole, aside in waiting:
+                aside, digest = self.root, ""
+                if entry.kind == "file":
+                    aside = self._aside()
+                    digest = write(stream, entry, archive.cancel, aside)
+                waiting.append((entry, aside, digest))
+            top = _wrapping([entry for entry, _, _ in waiting])
+            for whole, aside, digest in waiting:
                 inner = _without(whole, top)
                 if inner is not None:
-                    self._take(archive, inner, _mover(aside))
+                    self._take(archive, inner, partial(moved, aside, digest))
+
+    def add_link(self, path: str, target: str, *, owner: str) -> None:
+        """A link of another archive, which is not unpacked here, at `path` in the tree.
+
+        So that what lies behind it gets its right place.
+        """
+        from_top, parts = meant(target, ()) or (True, ("..",))
+        link = Link(owner, path, target, parts, from_top, str)
+        with self._guard:
+            self._state.add_link(path, link)
 
     def settle(self) -> Settled:
         """Make the links, merge what lies under them, and say what was left out.
@@ -172,8 +181,8 @@ class Tree:
             shutil.rmtree(self._spare, ignore_errors=True)
         return settled
 
-    def _take(self, archive: _Archive, entry: Entry, put: Callable[[Path], None]) -> None:
-        """Give `entry` its place; `put` brings a file's content there."""
+    def _take(self, archive: _Archive, entry: Entry, put: Callable[[Path], str]) -> None:
+        """Give `entry` its place; `put` brings a file's content there, and hashes it."""
         check(archive.cancel)
         archive.taken += 1
         placed = archive.place(entry.name)
@@ -202,13 +211,13 @@ class Tree:
             archive.seen[entry.name] = entry.target if entry.kind == "link" else archive.taken
 
     def _put(
-        self, archive: _Archive, entry: Entry, placed: str, put: Callable[[Path], None]
+        self, archive: _Archive, entry: Entry, placed: str, put: Callable[[Path], str]
     ) -> tuple[Path, Placed]:
         file = Placed(archive.owner, entry.size, entry.executable)
         archive.waiting.pop(placed, None)
         with self._guard:
             disk = self._state.claim(placed, file) or self._aside_unlocked()
-        put(disk)
+        file.sha256 = put(disk)
         with self._guard:
             self._state.written(placed, file, disk)
         return disk, file
@@ -238,7 +247,8 @@ class Tree:
         else:
             source, file = seen
             same = Entry(entry.name, "file", "", file.executable, 0.0, file.size)
-            archive.seen[entry.name] = self._put(archive, same, placed, partial(_hard_link, source))
+            again = partial(hard_link, source, file.sha256)
+            archive.seen[entry.name] = self._put(archive, same, placed, again)
 
     def _repeat(self, archive: _Archive, stream: Stream, members: Iterator[Entry]) -> None:
         """Read the archive again for files that were left out and have hard links in the tree."""
@@ -249,11 +259,9 @@ class Tree:
             if number not in wanted:
                 continue
             aside = self._aside()
-            _write(stream, left, archive.cancel, aside)
+            again = partial(hard_link, aside, write(stream, left, archive.cancel, aside))
             for placed, entry in wanted[number].items():
-                self._put(
-                    archive, replace(left, name=entry.name), placed, partial(_hard_link, aside)
-                )
+                self._put(archive, replace(left, name=entry.name), placed, again)
 
     def _aside(self) -> Path:
         with self._guard:
@@ -334,44 +342,6 @@ def _without(entry: Entry, top: str) -> Entry | None:
     return replace(entry, name=entry.name.removeprefix(f"{top}/"), target=target)
 
 
-def _mover(aside: Path | None) -> Callable[[Path], None]:
-    def put(disk: Path) -> None:
-        if aside is not None:
-            aside.rename(disk)
-
-    return put
-
-
-def _write(stream: Stream, entry: Entry, cancel: threading.Event | None, disk: Path) -> None:
-    """Write the content of `entry`; the new file is ours alone, never one that exists."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    is_sparse = len(entry.spans) != 1 or entry.spans[0] != (0, entry.size)
-    file = os.open(disk, flags, 0o600)
-    try:
-        for offset, piece in content(stream, entry):
-            check(cancel)
-            if is_sparse:
-                os.lseek(file, offset, os.SEEK_SET)
-            rest = piece
-            while rest:
-                rest = rest[os.write(file, rest) :]
-        if is_sparse:
-            os.ftruncate(file, entry.size)
-        os.fchmod(file, 0o755 if entry.executable else 0o644)
-        os.utime(file, (entry.mtime, entry.mtime))
-    finally:
-        os.close(file)
-
-
-def _hard_link(source: Path, disk: Path) -> None:
-    try:
-        os.link(source, disk, follow_symlinks=False)
-    except OSError as error:
-        if error.errno in _NO_ROOM:
-            raise
-        shutil.copy2(source, disk, follow_symlinks=False)
-
-
 @contextmanager
 def _told(what: str) -> Iterator[None]:
     """Say what was being unpacked when the system refuses something."""
@@ -379,7 +349,7 @@ def _told(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         words = (error.strerror or str(error)).lower()
-        if error.errno in _NO_ROOM:
+        if error.errno in NO_ROOM:
             message = f"no space is left while unpacking {what}"
             raise SpaceError(message, hint="free space on the file system of the root") from error
         raise ArchiveError(f"{what} cannot be unpacked: {words}") from error

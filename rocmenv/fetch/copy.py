@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import ArchiveError
+from rocmenv.fetch.inventory import Inventory, Known, sha256_hex, stamp
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+_PERMISSIONS = 0o777
+_SPECIAL = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +26,20 @@ class Copied:
 
     files: tuple[str, ...]
     size: int
+    inventory: Inventory
 
 
-def copy_tree(source: str, target: Path) -> Copied:
+def copy_tree(source: str, target: Path, cancel: threading.Event | None = None) -> Copied:
     """Copy what is in the folder `source` into the empty folder `target`.
 
-    Files and folders keep modes and times; only the owner can always write into a folder.
+    Files and folders keep permissions and times, but for set-user, set-group and sticky
+    bits; only the owner can always write into a folder. `cancel` stops it (`Interrupted`).
     Links that lead into `source`, by whatever name, are relative in the copy, those that
     lead out of it by `..` are absolute, and all others are kept as they are. Sockets, pipes
     and devices are an `ArchiveError`, and so is a `source` that holds `target`. Raises
     `OSError` for what cannot be read: a copy is whole or not at all.
     """
-    files: list[str] = []
+    files: dict[str, Known] = {}
     size = 0
     whole = (os.path.realpath(source), os.path.normpath(source))
     if os.path.realpath(target).startswith(f"{whole[0].rstrip('/')}/"):
@@ -50,15 +57,26 @@ def copy_tree(source: str, target: Path) -> Copied:
             if os.path.islink(path):
                 os.symlink(_text(os.readlink(path), whole, below), os.path.join(here, name))
             elif os.path.isfile(path):
-                shutil.copy2(path, os.path.join(here, name))
-                files.append(os.path.normpath(os.path.join(below, name)))
+                known = copy_file(path, os.path.join(here, name), cancel)
+                files[os.path.normpath(os.path.join(below, name))] = known
                 size += os.path.getsize(path)
             else:
                 msg = f"{path} is neither a file, a folder nor a link"
                 raise ArchiveError(msg)
     for folder, here in reversed(walked):  # last, as filling a folder changes its time
         _keep_status(folder, here)
-    return Copied(tuple(sorted(files)), size)
+    return Copied(tuple(sorted(files)), size, Inventory(files))
+
+
+def copy_file(source: str, target: str, cancel: threading.Event | None = None) -> Known:
+    """Copy one file as `copy_tree` does; what is known of the copy."""
+    shutil.copy2(source, target)
+    mode = os.lstat(target).st_mode
+    if mode & _SPECIAL:
+        os.chmod(target, mode & _PERMISSIONS)
+    # What has just been written is read from memory, so this costs the digest alone.
+    digest = sha256_hex(target, cancel)
+    return Known("", digest, stamp(os.lstat(target)))
 
 
 def tree_size(source: str) -> int:
@@ -87,7 +105,7 @@ def _give_up(error: OSError) -> None:
 
 def _keep_status(folder: str, here: str) -> None:
     status = os.stat(folder)
-    os.chmod(here, stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
+    os.chmod(here, status.st_mode & _PERMISSIONS | stat.S_IRWXU)
     os.utime(here, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from rocmenv.fetch.stop import check
 
 if TYPE_CHECKING:
+    import os
     import threading
-    from pathlib import Path
 
 _CHUNK = 1 << 20
 
@@ -24,7 +24,7 @@ class Digest(Protocol):
         """The digest so far, lower-case hex."""
 
 
-def sha256_of(path: Path, cancel: threading.Event | None = None) -> Digest:
+def sha256_of(path: str | os.PathLike[str], cancel: threading.Event | None = None) -> Digest:
     """The SHA-256 of the content of `path`, to be read off or continued.
 
     Raises:
@@ -32,7 +32,7 @@ def sha256_of(path: Path, cancel: threading.Event | None = None) -> Digest:
         Interrupted: `cancel` was set.
     """
     digest = hashlib.sha256()
-    with path.open("rb", buffering=0) as file:
+    with open(path, "rb", buffering=0) as file:
         while piece := file.read(_CHUNK):
             check(cancel)
             digest.update(piece)

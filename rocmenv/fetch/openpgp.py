@@ -1,7 +1,8 @@
 """Signed files: what was signed, and by whom, or an error that says why not.
 
 Two judges. `pysequoia` (a wheel, no system package needed) is asked first. The system's
-`gpgv` is asked when `pysequoia` is not installed, and when its policy refuses the *key* for
+`gpgv` is asked when `pysequoia` is not installed, when a signature has the form of version 3
+that RPM packages were signed in for long, and when its policy refuses the *key* for
 vouching for itself with SHA-1: AMD's key of 2016 does, so Sequoia refuses the ROCm
 repositories since 2026 (https://github.com/ROCm/legacy-rocm-build/issues/5619), while
 `gpgv` accepts them. That is sound because the primary key is pinned, by fingerprint or by
@@ -23,6 +24,11 @@ _NO_JUDGE_HINT = "run `pip install pysequoia`, or install the system's package `
 _REFRESH_HINT = "get the repository's present key and give that instead"
 _AGAIN_HINT = "try again later, or use another mirror with `--mirror URL`"
 _KEYBOX = slice(8, 12)
+# What `pysequoia` refuses and `gpgv` may judge.
+_REFUSED = {
+    Fault.WEAK_KEY: "the key vouches for itself with SHA-1",
+    Fault.OLD_FORM: "it has the old form of version 3",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +120,10 @@ def _judged(
         note = "the signature was checked with `gpgv`, as `pysequoia` is not installed"
         return gpgv.judge(data, clear, signatures, ring), (note,)
     judgement = sequoia.judge(data, clear, signatures, ring)
-    weak = any(bad.fault is Fault.WEAK_KEY for bad in judgement.bad)
-    if _pinned(judgement, pins) or not weak or not gpgv.is_available():
+    reasons = [_REFUSED[bad.fault] for bad in judgement.bad if bad.fault in _REFUSED]
+    if _pinned(judgement, pins) or not reasons or not gpgv.is_available():
         return judgement, ()
-    note = "the signature was checked with `gpgv`, as the key vouches for itself with SHA-1"
+    note = f"the signature was checked with `gpgv`, as {reasons[0]}"
     return gpgv.judge(data, clear, signatures, ring), (note,)
 
 
@@ -162,6 +168,10 @@ def _words(bad: Bad) -> SignatureError:
         ),
         Fault.WEAK_KEY: (
             f"key {key} vouches for itself with SHA-1, which `pysequoia` refuses",
+            "install the system's package `gpgv`, which accepts it",
+        ),
+        Fault.OLD_FORM: (
+            f"the signature by key {key} has the old form of version 3, which `pysequoia` refuses",
             "install the system's package `gpgv`, which accepts it",
         ),
         Fault.KEY_UNKNOWN: (

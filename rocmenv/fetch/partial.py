@@ -11,16 +11,13 @@ import threading
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import TransferError
-from rocmenv.fetch.connection import (
-    Connections,
-    Reply,
-    RetryableError,
-    length,
-    shown,
-)
+from rocmenv.fetch.address import shown
+from rocmenv.fetch.connection import Connections, Reply, length
 from rocmenv.fetch.digest import Digest, sha256_of
-from rocmenv.fetch.kind import HEAD, expected, kind
+from rocmenv.fetch.kind import HEAD, kind
 from rocmenv.fetch.stop import Interrupted
+from rocmenv.fetch.trouble import RetryableError
+from rocmenv.fetch.unfit import Came, changing, ended, of_other_size, unfit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,9 +26,10 @@ if TYPE_CHECKING:
     from rocmenv.model.release import Artifact
 
 _LOCK_POLL = 0.1
-_WRONG_HINT = (
-    "open the URL in a browser (a network's login page?), or use another mirror with `--mirror URL`"
-)
+# A file that changes more often than this while it is fetched will not stand still.
+_MOST_CHANGES = 1
+# Beyond what is announced, when the wrong amount is: enough to see what it is.
+_LOOK = 64 * 1024
 
 
 class Partial:
@@ -147,8 +145,9 @@ class Fetch:
         self._cancel = cancel
         self._at_hand = 0  # what `tell` has been told, in bytes
         self._digest: Digest = hashlib.sha256()
-        self._came = ""  # how the reply described itself, for the message
+        self._came: Came | None = None  # how the last reply described itself
         self._resumed = False
+        self._changes = 0
 
     def run(self, cached: Path | None) -> Path:
         """The path in the cache; `cached` is what this URL had before, to ask if it changed."""
@@ -156,18 +155,18 @@ class Fetch:
             if self._tried(cached) and cached is not None:
                 self._count(cached.stat().st_size)
                 return cached
-            wrong = self._what_is_wrong()
+            wrong = self._wrong()
             if wrong and self._resumed:
                 # A stale partial file, or a server that mixed two versions: once, from zero.
                 self._restart()
                 self._tried(None)
-                wrong = self._what_is_wrong()
+                wrong = self._wrong()
         except OSError:
             self._partial.drop()  # a full disk gets its space back
             raise
         if wrong:
             self._partial.drop()
-            raise TransferError(wrong, hint=_WRONG_HINT)
+            raise wrong
         return self._partial.keep(self._digest.hexdigest())
 
     def _tried(self, cached: Path | None) -> bool:
@@ -184,16 +183,23 @@ class Fetch:
         with contextlib.closing(self._connections.open(self._artifact.url, headers)) as reply:
             if reply.status == 304:  # noqa: PLR2004 - HTTP: not modified
                 return True
-            if reply.status == 416:  # noqa: PLR2004 - HTTP: range not satisfiable
-                self._restart()
-                message = f"`{shown(self._artifact.url)}` does not continue a partial download"
-                raise RetryableError(message)
-            if offset and not _continues(reply, offset):
-                self._restart()
-                offset = 0
-            self._resumed = self._resumed or offset > 0
-            self._receive(reply, offset)
-        return False
+            is_part = reply.status == 206  # noqa: PLR2004 - HTTP: partial content
+            is_beyond = reply.status == 416  # noqa: PLR2004 - HTTP: range not satisfiable
+            is_changed = offset > 0 and self._note_change(reply)
+            fits = not is_beyond and not (is_part and (is_changed or not _continues(reply, offset)))
+            if fits:
+                if offset and not is_part:
+                    self._restart()
+                    offset = 0
+                self._resumed = self._resumed or offset > 0
+                self._receive(reply, offset)
+                return False
+        if not offset:
+            message = f"`{shown(self._artifact.url)}` sends a part that nobody asked for"
+            raise TransferError(message, hint="use another mirror with `--mirror URL`")
+        # Nothing can be made of what came: from the start, once more.
+        self._restart()
+        return self._attempt(cached)
 
     def _take_partial(self) -> int:
         """The number of bytes that can be continued; their digest is taken."""
@@ -217,7 +223,10 @@ class Fetch:
 
     def _conditions(self, offset: int, cached: Path | None) -> dict[str, str]:
         if offset:
-            validator = _validator(self._partial.facts())
+            facts = self._partial.facts()
+            # Another server's tag says nothing here; the digest will tell.
+            is_same = facts.get("url", self._partial.of_url) == self._partial.of_url
+            validator = _validator(facts) if is_same else None
             headers = {"Range": f"bytes={offset}-"}
             return {**headers, "If-Range": validator} if validator else headers
         noted = self._partial.noted() if cached is not None else {}
@@ -229,33 +238,30 @@ class Fetch:
         return headers
 
     def _receive(self, reply: Reply, offset: int) -> None:
-        url = self._artifact.url
+        url, size = self._artifact.url, self._artifact.size
         announced = length(reply)
-        content_type = reply.headers.get("Content-Type") or "no content type"
-        self._came = f"HTTP {reply.status}, {content_type}"
+        whole = None if announced is None else offset + announced
+        self._came = came = Came.of(url, reply, whole)
         self._note_facts(reply)
         total = offset
         with self._partial.data.open("ab", buffering=0) as file:
             for piece in self._connections.pieces(url, reply):
                 total += len(piece)
-                if self._artifact.size is not None and total > self._artifact.size:
-                    raise self._too_long(piece, announced)
+                if size is not None and total > size:
+                    raise self._given_up(piece)
                 rest = memoryview(piece)
                 while rest:
                     rest = rest[file.write(rest) :]
                 self._digest.update(piece)
                 self._count(total)
-        if announced is not None and total < offset + announced:
-            whole = offset + announced
-            raise RetryableError(f"`{shown(url)}` ended after {total} of {whole} bytes")
+                if size is not None and came.is_other_than(size) and total - offset >= _LOOK:
+                    raise self._given_up(piece)  # what else comes is of no use
+        if whole is not None and total < whole:
+            message, hint = ended(url, total, whole)
+            raise RetryableError(message, hint=hint)
 
     def _note_facts(self, reply: Reply) -> None:
-        facts = {
-            "url": self._partial.of_url,
-            "etag": reply.headers.get("ETag"),
-            "modified": reply.headers.get("Last-Modified"),
-        }
-        self._partial.note_facts({k: v for k, v in facts.items() if v})
+        self._partial.note_facts({"url": self._partial.of_url, **_facts(reply)})
 
     def _restart(self) -> None:
         self._partial.drop()
@@ -268,35 +274,46 @@ class Fetch:
             self._tell(at_hand - self._at_hand)
             self._at_hand = at_hand
 
-    def _what_is_wrong(self) -> str | None:
-        """A sentence on the complete file, or None when it is what was asked for."""
-        artifact = self._artifact
-        data = self._partial.data
-        size = data.stat().st_size
-        with data.open("rb") as file:
-            is_kind = kind(file.read(HEAD))
-        wants = expected(artifact.name)
-        start = f"`{shown(artifact.url)}` is not `{artifact.name}`"
-        came = f"{size} bytes came ({self._came or 'resumed'}), {is_kind}"
-        if (size == 0 and artifact.size != 0) or (wants and is_kind != wants):
-            return f"{start}: {came} instead of {wants or 'content'}"
-        if artifact.size is not None and size != artifact.size:
-            return f"{start}: {came}; {artifact.size} bytes were announced"
-        if artifact.sha256 is not None and self._digest.hexdigest() != artifact.sha256:
-            has = self._digest.hexdigest()
-            return f"{start}: {came}, with sha256 {has} instead of {artifact.sha256}"
-        return None
+    def _note_change(self, reply: Reply) -> bool:
+        """Whether the server has another file now than the one that was begun.
 
-    def _too_long(self, piece: bytes, announced: int | None) -> TransferError:
+        Where a digest is known, that decides: the servers of one address may have tags of
+        their own for the same content.
+        """
+        before = self._partial.facts()
+        if self._artifact.sha256 is not None or before.get("url") != self._partial.of_url:
+            return False
+        now = _facts(reply)
+        key = "etag" if "etag" in before and "etag" in now else "modified"
+        if before.get(key) == now.get(key):
+            return False
+        self._changes += 1
+        if self._changes > _MOST_CHANGES:
+            self._partial.drop()
+            raise changing(self._artifact)
+        return True
+
+    def _wrong(self) -> TransferError | None:
+        """What is wrong with the complete file, or None when it is what was asked for."""
+        data = self._partial.data
+        with data.open("rb") as file:
+            head = file.read(HEAD)
+        size = data.stat().st_size
+        return unfit(self._artifact, self._came, size, kind(head), self._digest.hexdigest())
+
+    def _given_up(self, piece: bytes) -> TransferError:
+        """The error for a reply of the wrong size, which was not read to its end."""
         with self._partial.data.open("rb") as file:
-            is_kind = kind((file.read(HEAD) or piece)[:HEAD])
+            head = (file.read(HEAD) or piece)[:HEAD]
         self._partial.drop()
-        size = f"{announced} bytes came" if announced is not None else "more bytes came"
-        message = (
-            f"`{shown(self._artifact.url)}` is not `{self._artifact.name}`: {size} "
-            f"({self._came}), {is_kind}; {self._artifact.size} bytes were announced"
-        )
-        return TransferError(message, hint=_WRONG_HINT)
+        size = self._came.size if self._came else None
+        return of_other_size(self._artifact, self._came, size, kind(head))
+
+
+def _facts(reply: Reply) -> dict[str, str]:
+    """What tells this version of the file from another one: `etag`, `modified`."""
+    marks = {"etag": reply.headers.get("ETag"), "modified": reply.headers.get("Last-Modified")}
+    return {key: mark for key, mark in marks.items() if mark}
 
 
 def _validator(facts: dict[str, str]) -> str | None:
@@ -308,4 +325,4 @@ def _validator(facts: dict[str, str]) -> str | None:
 
 def _continues(reply: Reply, offset: int) -> bool:
     span = reply.headers.get("Content-Range") or ""
-    return reply.status == 206 and span.startswith(f"bytes {offset}-")  # noqa: PLR2004 - HTTP: partial content
+    return span.startswith(f"bytes {offset}-")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _POLL = 0.05
 # A thread ends at the next piece it reads or writes, unless it sits in a name look-up.
 _GRACE = 1.0
-_MOST_DOWNLOADS = 4
 _MOST_WORKERS = 8
 
 
@@ -31,6 +30,10 @@ class Fetcher(Protocol):
     @property
     def cancel(self) -> threading.Event:
         """Stops it when it is set."""
+
+    @property
+    def connections(self) -> int:
+        """How many files it may be asked for at once."""
 
     def with_cancel(self, cancel: threading.Event) -> Fetcher:
         """The same, stopped by another event."""
@@ -102,7 +105,7 @@ class _Run:
         fetchers: list[threading.Thread] = []
         unpackers: list[threading.Thread] = []
         try:
-            fetchers += self._start(self._fetch, min(_MOST_DOWNLOADS, len(jobs)))
+            fetchers += self._start(self._fetch, min(self.downloads.connections, len(jobs)))
             unpackers += self._start(self._unpack, workers if jobs else 0)
             self._wait_for(fetchers)
             for _ in unpackers:

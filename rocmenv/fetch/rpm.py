@@ -49,6 +49,9 @@ _ON_HEADER = (268, 267)
 _ON_HEADER_BASE64 = 278
 # On header and archive together, the form of RPM 3.
 _ON_BOTH = (1002, 1005)
+# Nobody has vouched for them when they are read.
+_MOST_SIGNATURES = 64
+_MOST_SIGNED = 1 << 20
 # RFC 9580 section 9.5; what is weaker does not count.
 _STRONG = {8: "sha256", 9: "sha384", 10: "sha512"}
 _COMPRESSORS = ("", "none", "gzip", "bzip2", "xz", "zstd", "lzma")
@@ -210,9 +213,12 @@ class Voucher:
 def _signatures(rpm: Rpm) -> bytes:
     """The OpenPGP packets on the header."""
     found = [rpm.signatures.blob(tag) for tag in _ON_HEADER]
+    texts = rpm.signatures.entries.get(_ON_HEADER_BASE64)
+    if sum(map(len, found)) > _MOST_SIGNED or (texts and texts.length > _MOST_SIGNATURES):
+        raise damaged(rpm.name, "it has more signatures than any package")
     try:
-        texts = rpm.signatures.texts(_ON_HEADER_BASE64)
-        found += [base64.b64decode(text, validate=True) for text in texts]
+        encoded = rpm.signatures.texts(_ON_HEADER_BASE64)
+        found += [base64.b64decode(text, validate=True) for text in encoded]
     except (binascii.Error, ValueError) as error:
         raise damaged(rpm.name, "its signature is not base64") from error
     packets = b"".join(found)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rocmenv.fetch.clearsign import Clear
 
 _STRONG = frozenset({"SHA224", "SHA256", "SHA384", "SHA512", "SHA3_256", "SHA3_512"})
+# What GnuPG 1 made for RPM packages; Sequoia takes none that are newer than 2021.
+_OLD_FORM = 3
 
 
 @dataclass(slots=True)
@@ -75,6 +77,8 @@ def _judge(data: bytes, clear: Clear | None, signatures: bytes, ring: bytes) -> 
             bad.append(fault)
         elif found is not None and found[0] in valid:
             good.append(Good(found[1].primary, found[0]))
+        elif packet.signature_version == _OLD_FORM:
+            bad.append(Bad(Fault.OLD_FORM, name, found[1].primary if found else ""))
         else:
             bad.append(Bad(Fault.ALTERED, name, found[1].primary if found else ""))
     return Judgement(tuple(good), tuple(bad), text)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
 from rocmenv.errors import ArchiveError, visible
+from rocmenv.fetch.inventory import Inventory, Known, stamp
 from rocmenv.fetch.linkless import Copies
 from rocmenv.fetch.links import Link, Links
 
@@ -27,11 +28,12 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 
 @dataclass(slots=True)
 class Placed:
-    """A file in the tree."""
+    """A file in the tree; `sha256` is that of its content in hex, once it is written."""
 
     owner: str
     size: int
     executable: bool
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ class Settled:
 
     `files` is their number, `size` the sum of their sizes in bytes. `notes` are sentences
     for people, in a fixed order, with one for each link that is refused. `left_out` lists
-    what the mapping leaves out. `paths` are the paths of all files and links, sorted.
+    what the mapping leaves out. `paths` are the paths of all files and links, sorted;
+    `inventory` says where each came from and what is in it.
     """
 
     files: int
@@ -57,6 +60,7 @@ class Settled:
     notes: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
     paths: tuple[str, ...]
+    inventory: Inventory
 
 
 @dataclass(slots=True)
@@ -167,7 +171,15 @@ class Settlement:
             notes=tuple(sorted(self.notes)),
             left_out=tuple(self.left_out),
             paths=tuple(sorted([*self.files, *self.links])),
+            inventory=self._inventory(),
         )
+
+    def _inventory(self) -> Inventory:
+        files = {
+            path: Known(file.owner, file.sha256, stamp(os.lstat(self.root / path)))
+            for path, file in self.files.items()
+        }
+        return Inventory(files, {path: link.owner for path, link in self.links.items()})
 
     def physical(self, path: str) -> str | None:
         """`path` with all its links followed."""
@@ -193,6 +205,7 @@ class Settlement:
         there = self.root / path
         if first.size != second.size or not filecmp.cmp(there, disk, shallow=False):
             _clash(path, first.owner, second.owner, "a file", "a file with other content")
+        first.owner = min(first.owner, second.owner)  # not the one that was faster
         if second.executable and not first.executable:
             first.executable = True
             there.chmod(0o755)

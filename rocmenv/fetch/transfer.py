@@ -11,11 +11,15 @@ import errno
 import threading
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import SpaceError, TransferError
-from rocmenv.fetch.connection import Connections, NotThereError, RetryableError, length, shown
+from rocmenv.errors import SpaceError, TransferError, visible
+from rocmenv.fetch.address import is_local, shown
+from rocmenv.fetch.connection import Connections, encoded, length
 from rocmenv.fetch.digest import sha256_of
+from rocmenv.fetch.network import Network
 from rocmenv.fetch.partial import Fetch, Partial
+from rocmenv.fetch.rate import Limit
 from rocmenv.fetch.stop import check
+from rocmenv.fetch.trouble import NotThereError, RetryableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,16 +27,18 @@ if TYPE_CHECKING:
 
     from rocmenv.model.release import Artifact
 
+_ZLIB = ("gzip", "x-gzip", "deflate")
+
 __all__ = ["Downloads", "NotThereError"]
 
 
 class Downloads:
     """Fetches artifacts into the folder `cache`, which is made on first use.
 
-    `timeout` is in seconds, for connecting and for each wait for bytes; `attempts` counts
-    tries of one file, `pause` is the first wait between two (seconds, then doubled). When
-    `cancel` is set, every thread that is fetching raises `Interrupted` at once and the
-    partial files stay for the next run. Threads and processes may share a cache.
+    `network` says how; see there. When `cancel` is set, every thread that is fetching
+    raises `Interrupted` at once and the partial files stay for the next run. When
+    `offline` is set, no connection is opened at all. Threads and processes may share a
+    cache; `limit` is the rate's account, shared by all that are made by `with_cancel`.
     """
 
     def __init__(
@@ -41,18 +47,22 @@ class Downloads:
         *,
         offline: bool = False,
         cancel: threading.Event | None = None,
-        timeout: float = 30.0,
-        attempts: int = 5,
-        pause: float = 1.0,
+        network: Network | None = None,
+        limit: Limit | None = None,
     ) -> None:
         self.cache = cache
         self.offline = offline
         self.cancel = cancel or threading.Event()
-        self._how = {"timeout": timeout, "pause": pause}
-        self._attempts = attempts
+        self.network = network or Network()
+        self._limit = limit or Limit(self.network.rate)
         self._connections = Connections(
-            timeout=timeout, cancel=self.cancel, attempts=attempts, pause=pause
+            self.network, cancel=self.cancel, limit=self._limit, offline=offline
         )
+
+    @property
+    def connections(self) -> int:
+        """How many files are downloaded at once."""
+        return self.network.connections
 
     def with_cancel(self, cancel: threading.Event) -> Downloads:
         """The same downloads, stopped by `cancel` instead of by this object's event."""
@@ -60,8 +70,18 @@ class Downloads:
             self.cache,
             offline=self.offline,
             cancel=cancel,
-            attempts=self._attempts,
-            **self._how,
+            network=self.network,
+            limit=self._limit,
+        )
+
+    def into(self, cache: Path) -> Downloads:
+        """The same downloads into another cache."""
+        return Downloads(
+            cache,
+            offline=self.offline,
+            cancel=self.cancel,
+            network=self.network,
+            limit=self._limit,
         )
 
     def fetch(self, artifact: Artifact, on_bytes: Callable[[int], None] | None = None) -> Path:
@@ -85,7 +105,7 @@ class Downloads:
         if found is not None:
             tell(found.stat().st_size)
             return found
-        if self.offline and not _is_local(artifact.url):
+        if self.offline and not is_local(artifact.url):
             message = f"`{artifact.name}` is not in the cache, and this run is offline"
             raise TransferError(message, hint="run the command once without `--offline`")
         partial = Partial(self.cache, artifact)
@@ -123,9 +143,6 @@ class Downloads:
         Raises:
             NotThereError, TransferError: as `fetch`; also for more than `limit` bytes.
         """
-        if self.offline and not _is_local(url):
-            message = f"`{shown(url)}` cannot be read: this run is offline"
-            raise TransferError(message, hint="run the command once without `--offline`")
         return self._connections.retried(lambda: self._read(url, limit))
 
     def size(self, url: str) -> int | None:
@@ -133,7 +150,7 @@ class Downloads:
 
         Raises `NotThereError` and `TransferError`; None also when this run is offline.
         """
-        if self.offline and not _is_local(url):
+        if self.offline and not is_local(url):
             return None
 
         def ask() -> int | None:
@@ -147,19 +164,35 @@ class Downloads:
         total = 0
         with contextlib.closing(self._connections.open(url, {})) as reply:
             announced = length(reply)
+            encoding = encoded(reply)
             for piece in self._connections.pieces(url, reply):
                 total += len(piece)
                 if total > limit:
                     raise TransferError(f"`{shown(url)}` is larger than {limit} bytes")
                 pieces.append(piece)
         if announced is not None and total < announced:
-            message = f"`{shown(url)}` ended after {total} of {announced} bytes"
-            raise RetryableError(message)
-        return b"".join(pieces)
+            raise RetryableError(f"`{shown(url)}` ended after {total} of {announced} bytes")
+        content = b"".join(pieces)
+        # Some servers say of a file that is packed by itself that they have packed it.
+        if encoding and not url.partition("?")[0].endswith(".gz"):
+            content = _plain(url, content, encoding, limit)
+        return content
 
 
-def _is_local(url: str) -> bool:
-    return url.lower().startswith("file:")
+def _plain(url: str, content: bytes, encoding: str, limit: int) -> bytes:
+    """What a proxy has packed on the way, unpacked; it was asked not to do so."""
+    import zlib  # noqa: PLC0415 - for such proxies alone
+
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    try:
+        plain = unpacker.decompress(content, limit + 1) if encoding in _ZLIB else b""
+    except zlib.error:
+        plain = b""
+    if not unpacker.eof:
+        why = f"is larger than {limit} bytes" if len(plain) > limit else "cannot be read"
+        message = f"`{shown(url)}` {why}: it came with the content encoding {visible(encoding)}"
+        raise TransferError(message, hint="a proxy may do this: set `network.proxy` to `none`")
+    return plain
 
 
 def _tell_nobody(_count: int) -> None:

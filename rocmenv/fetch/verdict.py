@@ -15,8 +15,9 @@ class Fault(IntEnum):
     SIGNATURE_EXPIRED = 4
     WEAK_DIGEST = 5
     WEAK_KEY = 6
-    KEY_UNKNOWN = 7
-    UNREADABLE = 8
+    OLD_FORM = 7
+    KEY_UNKNOWN = 8
+    UNREADABLE = 9
 
 
 @dataclass(frozen=True, slots=True)

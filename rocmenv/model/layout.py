@@ -15,13 +15,15 @@ class Kind(str, Enum):
     """The families of layouts (source: docs/sources.md, "Layouts").
 
     `LEGACY` is `/opt/rocm-X.Y.Z` of AMD's packages up to 7.2; `CORE` is
-    `/opt/rocm/core-X.Y` of the packages after that; `FLAT` is TheRock's tarball; `DISTRO`
-    is a distribution's `/usr` tree unpacked into a prefix of its own.
+    `/opt/rocm/core-X.Y` of the packages after that; `FLAT` is TheRock's tarball; `WHEELS`
+    is the folder of TheRock's Python wheels that looks like a prefix; `DISTRO` is a
+    distribution's `/usr` tree unpacked into a prefix of its own.
     """
 
     LEGACY = "legacy"
     CORE = "core"
     FLAT = "flat"
+    WHEELS = "wheels"
     DISTRO = "distro"
 
 
@@ -30,7 +32,8 @@ class Layout:
     """The places in a prefix that activation needs.
 
     `bins` are folders for PATH, in order. `libs` are folders with shared libraries that
-    programs may need on LD_LIBRARY_PATH; none of them holds a libc. `cmake`, `pkgconfig`
+    programs may need on LD_LIBRARY_PATH; none of them holds a libc, and wheels have none:
+    they find each other, and must not meet those of a framework. `cmake`, `pkgconfig`
     and `man` are entries for the path lists of these tools (`""` is the prefix itself).
     `device_libs` is the folder of device bitcode where clang does not find it from
     ROCM_PATH alone; `hip_clang` the folder of the compiler and `hip_lib` the folder of the

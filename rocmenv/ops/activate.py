@@ -83,12 +83,7 @@ def launch(
     """
     process = _with_path(process)
     item = installed_for(process, root, selection)
-    change = switch_to(process, root, item)
-    environ = patched(process.environ, change.texts)
-    environ.pop("ROCMENV_DIFF", None)
-    environ.pop("ROCMENV_SHIM_ROOT", None)
-    if item is not None:
-        environ["ROCMENV_VERSION"] = str(item.version)
+    environ = environ_with(process, root, item)
     program = find_command(item, command) if item else None
     if program is None and not (item and shim):
         skip = root.shims if item else root.path
@@ -102,6 +97,17 @@ def launch(
             raise _endless(program)
         environ[LOOPS] = f"{process.environ.get(LOOPS, '')}:{name}:"
     return Launch(program, environ)
+
+
+def environ_with(process: Process, root: Root, item: Installed | None) -> dict[str, str]:
+    """The whole environment of a child that runs with a version, or with none."""
+    process = _with_path(process)
+    environ = patched(process.environ, switch_to(process, root, item).texts)
+    environ.pop("ROCMENV_DIFF", None)
+    environ.pop("ROCMENV_SHIM_ROOT", None)
+    if item is not None:
+        environ["ROCMENV_VERSION"] = str(item.version)
+    return environ
 
 
 def find_program(process: Process, root: Root, selection: Selection, command: str) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import NotInstalledError, StoreError, UsageError
+from rocmenv.errors import NotInstalledError, PinError, StoreError, UsageError
 from rocmenv.model.selection import PIN_NAME
 from rocmenv.model.version import Spec
 from rocmenv.ops import current
 from rocmenv.shells.choose import SHELLS
-from rocmenv.store import pins
+from rocmenv.store import pins, projects
 from rocmenv.store.lock import ready_to_write
 
 if TYPE_CHECKING:
@@ -29,7 +30,16 @@ def set_pin(process: Process, root: Root, text: str, *, force: bool = False) -> 
     path = _pin_here(process)
     spec = _checked(process, root, text, force=force)
     pins.write(path, spec)
+    projects.record(root, str(path.parent))
     return path, spec
+
+
+def remember_project(process: Process, root: Root) -> None:
+    """Remember whose pin holds in the current folder; nothing when none does."""
+    with suppress(PinError):
+        found = pins.nearest(process.cwd)
+        if found is not None:
+            projects.record(root, os.path.dirname(found[0]))
 
 
 def unset_pin(process: Process) -> Path:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rocmenv.errors import ConfigError, visible
+from rocmenv.model.target import split
 from rocmenv.model.version import Spec
 from rocmenv.ops.rehash import rehash
+from rocmenv.ops.targets import check
 from rocmenv.settings import ALIASES, bad_config, config_text, known_setting, parse_value
 from rocmenv.sources.catalog import checked_mirror
 from rocmenv.store.lock import WRITERS, locked
@@ -30,6 +32,8 @@ def set_value(process: Process, root: Root, key: str, text: str) -> None:
         value = parse_value(known_setting(key), text, "the command line")
         if key.endswith(".mirror"):
             checked_mirror(text)
+        if key == "targets":
+            value = list(check(split(text)))
     _change(process, root, key, value)
 
 

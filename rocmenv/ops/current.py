@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import InvalidVersionError, NotInstalledError, StoreError
+from rocmenv.errors import ChangedError, InvalidVersionError, NotInstalledError, StoreError
 from rocmenv.model.selection import Origin, Selection, Source
 from rocmenv.model.version import Spec, choose, nearest
 from rocmenv.store import pins, registry
@@ -55,12 +55,13 @@ def version_for(
     """The installed version that a selection stands for, None for the system's.
 
     Without `versions` only whole installs count: `StoreError` for a broken one that is
-    named in full. `NotInstalledError` names the request, its origin and what to type.
+    named in full. `NotInstalledError` names the request, its origin and what to type;
+    `ChangedError` a link whose prefix has become another release.
     """
     if versions is None:
         item = installed_for(process, root, selection)
         return item.version if item else None
-    spec = _without_alias(process, root, selection)
+    spec = without_alias(process, root, selection)
     if spec.is_system:
         return None
     version = choose(spec, versions)
@@ -71,13 +72,38 @@ def version_for(
 
 def installed_for(process: Process, root: Root, selection: Selection) -> Installed | None:
     """As `version_for` of whole installs, with receipt and prefix; the receipt is read once."""
-    spec = _without_alias(process, root, selection)
+    spec = without_alias(process, root, selection)
     if spec.is_system:
         return None
     item = _whole(root, spec)
     if item is None:
         raise _not_installed(selection, spec, registry.versions(root))
+    if item.receipt.is_link:
+        _must_be_the_same(item, selection)
     return item
+
+
+def named(process: Process, root: Root, selection: Selection) -> Version | None:
+    """The version that a selection means, also a broken one that it names in full."""
+    try:
+        return version_for(process, root, selection)
+    except StoreError:
+        return version_for(process, root, selection, registry.versions(root))
+
+
+def _must_be_the_same(item: Installed, selection: Selection) -> None:
+    """`ChangedError` when a link's prefix is another release now.
+
+    It does not stand back for the next best as a broken one does: the request was decided,
+    and what it stands for has changed under it.
+    """
+    from rocmenv.probe.fingerprint import change_of  # noqa: PLC0415 - for links alone
+
+    change = change_of(item.receipt)
+    if change is not None and change.is_release:
+        msg = f"{item.version} (linked to {item.prefix}) {change} ({selection.origin})"
+        hint = f"run `rocmenv link --refresh {item.version}`"
+        raise ChangedError(msg, hint=f"{hint}; `rocmenv discover` shows what is there")
 
 
 def _whole(root: Root, spec: Spec) -> Installed | None:
@@ -93,7 +119,8 @@ def _whole(root: Root, spec: Spec) -> Installed | None:
     return None
 
 
-def _without_alias(process: Process, root: Root, selection: Selection) -> Spec:
+def without_alias(process: Process, root: Root, selection: Selection) -> Spec:
+    """The request of a selection, with what an alias stands for in its place."""
     return _alias(process, root, selection) if selection.spec.is_alias else selection.spec
 
 

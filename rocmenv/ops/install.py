@@ -5,23 +5,30 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from rocmenv import __version__
 from rocmenv.errors import SpaceError, StoreError
-from rocmenv.fetch.transfer import Downloads
+from rocmenv.fetch.cache import in_use
+from rocmenv.model import manifest
 from rocmenv.model.receipt import Receipt
 from rocmenv.ops.plan import Wish, target
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.probe.prefix import find_layout, find_version
 from rocmenv.sources.base import Work
 from rocmenv.store import registry, transaction, trash
+from rocmenv.store.paths import RECEIPT_FOLDER
+from rocmenv.store.share import AUTO, OFF, SMALLEST, Tree, share
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
+    from rocmenv.fetch.transfer import Downloads
+    from rocmenv.model.receipt import Shared
     from rocmenv.ops.report import Reporter
     from rocmenv.process import Process
     from rocmenv.settings import Settings
@@ -35,11 +42,16 @@ _JOBS = 8
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to install: `jobs` at once, and whether downloads stay in the cache."""
+    """How to install.
+
+    `jobs` at once; whether downloads stay in the cache; whether a version that is there is
+    replaced; how files that other installs have too are shared (a way of `store.share`).
+    """
 
     jobs: int
     keep_downloads: bool = False
     reinstall: bool = False
+    share: str = AUTO
 
 
 def options(settings: Settings, jobs: int | None, *, keep: bool, reinstall: bool) -> Options:
@@ -51,11 +63,17 @@ def options(settings: Settings, jobs: int | None, *, keep: bool, reinstall: bool
         jobs=jobs or settings["jobs"] or min(_JOBS, max(2, cores)),
         keep_downloads=keep or bool(settings["keep_downloads"]),
         reinstall=reinstall,
+        share=settings["share"],
     )
 
 
 def install(
-    process: Process, root: Root, plan: Plan, downloads: Downloads, how: Options, report: Reporter
+    process: Process,
+    root: Root,
+    plan: Plan,
+    downloads: Downloads,
+    how: Options,
+    report: Reporter,
 ) -> Installed:
     """Carry out `plan`. After any failure the root is as it was, but for the cache.
 
@@ -76,7 +94,11 @@ def install(
         report.step(f"checking {version}")
         receipt = _receipt(plan, built, str(stage.tree))
         _warn_of_blanks(root, report)
-        stage.commit(receipt)
+        files = built.inventory.entries(
+            str(stage.tree), skip=(RECEIPT_FOLDER,), jobs=how.jobs, cancel=downloads.cancel
+        )
+        receipt = replace(receipt, shared=_share(root, stage, files, how.share))
+        stage.commit(receipt, manifest.render(files))
         left_out = rehash(process, root)
     trash.empty(root)
     if not how.keep_downloads:
@@ -118,22 +140,53 @@ def _build(
     root: Root, plan: Plan, tree: Path, downloads: Downloads, how: Options, report: Reporter
 ) -> Built:
     report.start(f"installing {plan.version}", plan.download or 0)
+    work = Work(
+        tree=tree,
+        prefix=str(root.version(plan.version)),
+        downloads=downloads,
+        jobs=how.jobs,
+        on_bytes=report.advance,
+    )
+    needs_none = plan.download == 0  # and then makes none
     try:
-        return plan.build(
-            Work(
-                tree=tree,
-                prefix=str(root.version(plan.version)),
-                downloads=downloads,
-                jobs=how.jobs,
-                on_bytes=report.advance,
-            )
-        )
+        with nullcontext() if needs_none else in_use(root.cache, downloads.cancel):
+            return plan.build(work)
     finally:
         report.finish()
 
 
+def _share(
+    root: Root, stage: transaction.Stage, files: Iterable[manifest.Entry], way: str
+) -> Shared | None:
+    """Let the staged tree have files in common with the installs that there are."""
+    if way == OFF:
+        return None
+    installs = [i for i in registry.load(root).installed.values() if not i.receipt.is_link]
+    # Who replaces a version may do so because its files are damaged, and those of others that
+    # are the same files: then each is read, whatever a manifest says.
+    is_new = not os.path.lexists(root.version(stage.version))
+    others = [_known(root, item) if is_new else Tree(item.prefix) for item in installs]
+    return share(Tree(str(stage.tree), _digests(files)), others, way)
+
+
+def _known(root: Root, item: Installed) -> Tree:
+    """An install with the digests of its manifest; without them where there is none."""
+    path = root.manifest(item.version)
+    try:
+        digests = manifest.large_files(path.read_bytes(), str(path), SMALLEST)
+        since = datetime.fromisoformat(item.receipt.time).timestamp()
+    except (OSError, ValueError, StoreError):
+        return Tree(item.folder)
+    return Tree(item.folder, digests, since)
+
+
+def _digests(files: Iterable[manifest.Entry]) -> dict[str, str]:
+    return {e.path: e.sha256 for e in files if e.sha256 and e.size >= SMALLEST}
+
+
 def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
     """The receipt, once the tree has been looked at."""
+    tree = os.path.join(tree, built.inner) if built.inner else tree
     found = find_version(tree)
     if found is not None and found.release != plan.version.release:
         msg = f"what {plan.origin} holds says it is {found}, not {plan.version}"
@@ -157,6 +210,11 @@ def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
         notes=(*plan.notes, *built.notes),
         unrelocated=built.unrelocated,
         host=tuple(plan.host),
+        profile=plan.request.profile,
+        extra=plan.request.extra,
+        suite=plan.request.suite or "",
+        targets=plan.request.targets,
+        inner=built.inner,
     )
 
 
@@ -166,11 +224,6 @@ def _warn_of_blanks(root: Root, report: Reporter) -> None:
             f"the root `{root.path}` has a blank in its path, with which parts of ROCm 6.x itself "
             "are known to fail; a root without one is safer: set ROCM_ROOT"
         )
-
-
-def downloads_for(root: Root, *, offline: bool) -> Downloads:
-    """The downloads of a root."""
-    return Downloads(root.cache, offline=offline)
 
 
 def already(process: Process, root: Root, wish: Wish) -> Installed | None:

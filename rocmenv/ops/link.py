@@ -14,6 +14,7 @@ from rocmenv.model.receipt import Receipt
 from rocmenv.model.version import Version
 from rocmenv.ops import current
 from rocmenv.ops.rehash import rehash, tidy
+from rocmenv.probe import fingerprint
 from rocmenv.probe.prefix import Prefix, find_layout, find_version, is_shared, look_at
 from rocmenv.store import registry, transaction, trash
 from rocmenv.store.paths import RECEIPT_FOLDER
@@ -47,20 +48,67 @@ def link(process: Process, root: Root, folder: str, name: str | None) -> Install
             msg = f"version {found.version} is already there: {there}"
             command = f"rocmenv link {shlex.quote(path)} {_free_name(root, found.version)}"
             raise StoreError(msg, hint=f"give it another name: `{command}`")
-        stage.commit(
-            Receipt(
-                version=found.version,
-                layout=found.layout,
-                source="link",
-                origin=path,
-                time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-                made_by=__version__,
-                prefix=path,
-            )
-        )
+        stage.commit(_receipt(found))
         rehash(process, root)
     trash.empty(root)
     return registry.find(root, found.version)
+
+
+def refresh(
+    process: Process, root: Root, version: Version, name: Version | None = None
+) -> Installed:
+    """Register a link anew as what its prefix is now, as `name` or the release it says.
+
+    The old name is forgotten when it was of another release. Stopped in between, both names
+    are there, and the next call goes on. `StoreError` when `version` is no link, its prefix
+    is gone or says nothing, or the new name is another's.
+    """
+    path = registry.read_receipt(root, version).prefix
+    if path is None:
+        msg = f"version {version} is an install, not a link"
+        raise StoreError(msg, hint="`rocmenv versions` shows what there is")
+    registry.find(root, version)  # refuses one that is gone
+    new = name or renewed(version, path)
+    if new.release == version.release:
+        new = version
+    tidy(process, root)
+    with transaction.staging(root, new) as stage:
+        if new != version and root.receipt(new).is_file():
+            there = registry.find(root, new)
+            if there.prefix != path:
+                msg = f"version {new} is already there: {there.prefix}"
+                command = f"rocmenv link {shlex.quote(path)} {_free_name(root, new)}"
+                raise StoreError(msg, hint=f"`{command}`, then `rocmenv unlink --yes {version}`")
+        stage.commit(_receipt(Prefix(path, new, find_layout(path))))
+        rehash(process, root)
+    if new != version:
+        unlink(process, root, version)
+    trash.empty(root)
+    return registry.find(root, new)
+
+
+def renewed(version: Version, path: str) -> Version:
+    """The name that a link called `version` gets now: its prefix's release, its own word."""
+    said = find_version(path)
+    if said is None:
+        msg = f"{visible(path, 200)} does not say any more which release it is"
+        raise StoreError(msg, hint=f"`rocmenv unlink --yes {version}`, or mend it")
+    if said.local or not version.local:
+        return said
+    return Version.parse(f"{said}+{version.local}")
+
+
+def _receipt(found: Prefix) -> Receipt:
+    return Receipt(
+        version=found.version,
+        layout=found.layout,
+        source="link",
+        origin=found.path,
+        time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        made_by=__version__,
+        prefix=found.path,
+        fingerprint=fingerprint.take(found.path),
+    )
 
 
 def linked(process: Process, root: Root, text: str) -> Version:

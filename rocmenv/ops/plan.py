@@ -28,14 +28,16 @@ AUTO = "auto"
 class Wish:
     """What to install: the request as typed, the channel, or a file in its place.
 
-    `name` is the version to install it as, where that differs from its own. `is_part` says
-    that a profile or packages were asked for on the command line.
+    `name` is the version to install it as, where that differs from its own; `gpus` are the
+    words of `--gpu`. `is_part` says that a profile or packages were asked for on the command
+    line.
     """
 
     spec: str
     channel: str
     source: str | None = None
     name: str | None = None
+    gpus: tuple[str, ...] = ()
     request: Request = field(default_factory=Request)
     is_part: bool = False
 
@@ -90,12 +92,7 @@ def make_plan(
     if wish.source:
         if version is None:  # `target` answers for every source
             raise AssertionError
-        from rocmenv.fetch.connection import shown  # noqa: PLC0415 - one channel a call
-        from rocmenv.sources import local  # noqa: PLC0415 - as above
-
-        if wish.source.endswith(".run"):  # some have to be decompressed for that
-            report.step(f"looking through {shown(wish.source)}")
-        return local.plan(version, wish.source, process.cwd, wish.request, whole=not wish.is_part)
+        return _at_hand(process, settings, wish, wish.source, version, report)
     if wish.channel == "distro":
         from rocmenv.sources import distro  # noqa: PLC0415 - one channel a call
 
@@ -105,18 +102,70 @@ def make_plan(
     release = _pick(data, Spec.parse(wish.spec), wish.channel)
     channel = channel_of(data, release, wish.channel)
     request = completed(wish.request, settings, channel)
+    request, notes, against = for_gpus(process, settings, wish.gpus, request, release)
+    for note in notes:
+        report.note(note)
+    for warning in against if data.release(release) else ():  # tables know no others
+        report.warn(warning)
     report.step(f"reading the index of {release}")
     if channel == "tarball":
         from rocmenv.sources import tarball  # noqa: PLC0415 - as above
 
         return tarball.plan(data, release, version or release, request, downloads)
+    return _planned(channel, data, release, version or release, request, downloads)
+
+
+def _at_hand(
+    process: Process,
+    settings: Settings,
+    wish: Wish,
+    source: str,
+    version: Version,
+    report: Reporter,
+) -> Plan:
+    from rocmenv.fetch.connection import shown  # noqa: PLC0415 - only for `--from`
+    from rocmenv.sources import local  # noqa: PLC0415 - as above
+
+    request, notes, against = for_gpus(
+        process, settings, wish.gpus, wish.request, version.without_local
+    )
+    if source.endswith(".run"):  # some have to be decompressed for that
+        report.step(f"looking through {shown(source)}")
+    plan = local.plan(version, source, process.cwd, request, whole=not wish.is_part)
+    if plan.request.targets:
+        for note in notes:
+            report.note(note)
+        for warning in against:
+            report.warn(warning)
+    elif wish.gpus and request.targets:
+        report.note("`--gpu` has no effect: nothing in it is chosen by GPU")
+    return plan
+
+
+def _planned(
+    channel: str,
+    data: Catalog,
+    release: Version,
+    name: Version,
+    request: Request,
+    downloads: Downloads,
+) -> Plan:
+    if channel == "rpm":
+        from rocmenv.sources import rpm_channel, rpm_release  # noqa: PLC0415 - as above
+
+        place = rpm_release.place(data, release, request)
+        return rpm_channel.plan(place, release, name, request, downloads)
     if channel == "native":
         from rocmenv.sources import native  # noqa: PLC0415 - as above
 
-        return native.plan(data, release, version or release, request, downloads)
+        return native.plan(data, release, name, request, downloads)
+    if channel == "wheels":
+        from rocmenv.sources import wheels  # noqa: PLC0415 - as above
+
+        return wheels.plan(data, release, name, request, downloads)
     from rocmenv.sources import legacy  # noqa: PLC0415 - as above
 
-    return legacy.plan(data, release, version or release, request, downloads)
+    return legacy.plan(data, release, name, request, downloads)
 
 
 def completed(request: Request, settings: Settings, channel: str) -> Request:
@@ -134,7 +183,41 @@ def channel_of(data: Catalog, release: Version, wished: str) -> str:
     """The channel to take `release` from: the wished one, or for `auto` the release's own."""
     if wished != AUTO:
         return wished
-    return "legacy" if catalog.is_legacy(data, release) else "tarball"
+    if not catalog.is_legacy(data, release):
+        return "tarball"
+    from rocmenv.sources.rpm_release import is_native  # noqa: PLC0415 - installs alone ask
+
+    return "rpm" if is_native(release) else "legacy"
+
+
+def for_gpus(
+    process: Process, settings: Settings, words: tuple[str, ...], request: Request, release: Version
+) -> tuple[Request, tuple[str, ...], tuple[str, ...]]:
+    """`request` with the GPUs to install for, notes on them, and what is known against them.
+
+    The GPUs are looked for unless a person names them in `words` or a setting. Nothing is
+    refused here: tables are older than machines.
+    """
+    from rocmenv.model.advice import advise  # noqa: PLC0415 - most commands need no tables
+    from rocmenv.ops.targets import wanted  # noqa: PLC0415 - as above
+    from rocmenv.probe.gpu import look  # noqa: PLC0415 - as above
+    from rocmenv.sources import gpus  # noqa: PLC0415 - as above
+
+    tables, machine = gpus.load(), look(process)
+    found = wanted(process, settings, words, look=lambda: machine)
+    families = {
+        family.name: tuple(str(t.base) for t in family.targets)
+        for family in (*tables.families, *tables.groups)
+        if family.holds_in(release)
+    }
+    targets = tuple(dict.fromkeys(str(t.base) for t in found.kept(release) or ()))
+    driver = None if words else machine.driver
+    against = advise(tables, release, found.targets or (), driver, wsl=machine.is_wsl)
+    return (
+        replace(request, targets=targets, families=families),
+        found.notes,
+        tuple(f"{a.text}{f' ({a.hint})' if a.hint else ''}; source: {a.source}" for a in against),
+    )
 
 
 def _pick(data: Catalog, spec: Spec, channel: str) -> Version:

@@ -17,8 +17,8 @@ class Reporter(Protocol):
     def warn(self, text: str) -> None:
         """Something that may surprise later."""
 
-    def start(self, text: str, total: int) -> None:
-        """Progress towards `total` bytes begins."""
+    def start(self, text: str, total: int, what: str = "to download") -> None:
+        """Progress towards `total` bytes begins; `what` says what is done with them."""
 
     def advance(self, count: int) -> None:
         """`count` more bytes are done. Called from several threads."""

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 from rocmenv.env.diff import EnvDiff
 from rocmenv.errors import NotInstalledError, RocmenvError, StoreError, UsageError
 from rocmenv.ops import current
+from rocmenv.ops.pinned import known_pins
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.store import pins, registry, transaction, trash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rocmenv.model.selection import Selection
     from rocmenv.model.version import Spec, Version
+    from rocmenv.ops.pinned import Pin
     from rocmenv.process import Process
     from rocmenv.store.paths import Root
 
@@ -39,9 +41,10 @@ class Reason:
 
 
 def removable(process: Process, root: Root, text: str) -> Version:
-    """The install that `text` names; links and the system's are refused.
+    """The version that `text` names; the system's is refused.
 
     One whose receipt cannot be read goes by the name of its folder, when that is given in full.
+    Of a link only our own folder with the receipt goes: its prefix is somebody else's.
     """
     selection = current.asked(text)
     try:
@@ -52,22 +55,15 @@ def removable(process: Process, root: Root, text: str) -> Version:
     if version is None:
         msg = "the system's ROCm is not ours to remove"
         raise UsageError(msg, hint="name an installed version; `rocmenv versions` shows them")
-    try:
-        receipt = registry.read_receipt(root, version)
-    except StoreError:
-        return version
-    if receipt.is_link:
-        msg = f"version {version} is linked to {receipt.prefix}, which stays"
-        raise StoreError(msg, hint=f"run `rocmenv unlink {version}`")
     return version
 
 
 def meant(process: Process, root: Root, selection: Selection, command: str) -> Version | None:
-    """As `named`; refuses a short request that fits several versions, broken ones included.
+    """As `current.named`; refuses a short request that fits several versions, broken ones included.
 
     What is selected may be the best of them; what is taken away must be what was meant.
     """
-    version = named(process, root, selection)
+    version = current.named(process, root, selection)
     several = [v for v in registry.versions(root) if _is_short(selection.spec, v)]
     if len(several) > 1:
         msg = f"`{selection.spec}` fits {', '.join(map(str, several))}"
@@ -79,17 +75,13 @@ def _is_short(spec: Spec, version: Version) -> bool:
     return not spec.name and spec.exact is None and spec.fits(version)
 
 
-def named(process: Process, root: Root, selection: Selection) -> Version | None:
-    """The version that a selection means, also a broken one that it names in full."""
-    try:
-        return current.version_for(process, root, selection)
-    except StoreError:
-        return current.version_for(process, root, selection, registry.versions(root))
+def reasons_to_keep(
+    process: Process, root: Root, version: Version, known: Sequence[Pin] | None = None
+) -> list[Reason]:
+    """Why `version` should stay: active in this shell, pinned, or the default.
 
-
-def reasons_to_keep(process: Process, root: Root, version: Version) -> list[Reason]:
-    """Why `version` should stay: active in this shell, pinned here, or the default.
-
+    Pins count that hold here, and those of projects that were seen before; `known` are
+    these, when the caller has read them.
     A request counts that would stand for another version, or for none, afterwards.
     """
     reasons = []
@@ -103,15 +95,17 @@ def reasons_to_keep(process: Process, root: Root, version: Version) -> list[Reas
     text = process.get(current.VARIABLE)
     if text and _means(process, root, text, version):
         reasons.append(Reason(f"selected by {current.VARIABLE}", "run `rocmenv shell --unset`"))
-    return [*reasons, *_files_that_ask(process, root, version)]
+    asking = known_pins(process, root) if known is None else known
+    return [*reasons, *_files_that_ask(process, root, version, asking)]
 
 
-def _files_that_ask(process: Process, root: Root, version: Version) -> Iterator[Reason]:
-    """The pin and the default, each by itself: one that cannot be read asks for nothing."""
-    with suppress(RocmenvError):
-        pinned = pins.nearest(process.cwd)
-        if pinned and _means(process, root, str(pinned[1]), version):
-            yield Reason(f"pinned by {pinned[0]}", f"change {pinned[0]}")
+def _files_that_ask(
+    process: Process, root: Root, version: Version, known: Sequence[Pin]
+) -> Iterator[Reason]:
+    """The pins and the default, each by itself: one that cannot be read asks for nothing."""
+    for pin in known:
+        if pin.version == version:
+            yield Reason(f"pinned by {pin.path}", f"change {pin.path}")
     with suppress(RocmenvError):
         default = pins.read(str(root.default)) if os.path.isfile(root.default) else None
         if default and _means(process, root, str(default), version):
@@ -131,6 +125,6 @@ def uninstall(process: Process, root: Root, version: Version) -> None:
 
 def _means(process: Process, root: Root, text: str, version: Version) -> bool:
     try:
-        return named(process, root, current.asked(text)) == version
+        return current.named(process, root, current.asked(text)) == version
     except RocmenvError:
         return False

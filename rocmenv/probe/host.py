@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import sys
 
 from rocmenv.errors import HostError
 
@@ -23,18 +24,28 @@ def glibc() -> tuple[int, ...] | None:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
+def os_release(path: str = "/etc/os-release") -> str:
+    """What the host's system says of itself (os-release(5)), empty where it says nothing."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
 def system_profile(path: str = "/etc/os-release") -> str | None:
     """The host's system as AMD's package places name it: `ubuntu2404`, `debian12`.
 
     None where the system does not say what it is.
     """
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            fields = dict(_FIELD.findall(file.read()))
-    except OSError:
-        return None
+    fields = dict(_FIELD.findall(os_release(path)))
     name, number = fields.get("ID", ""), fields.get("VERSION_ID", "")
     return f"{name}{number.replace('.', '')}" if name and number else None
+
+
+def is_windows() -> bool:
+    """Whether this is Windows itself, not a Linux in it."""
+    return sys.platform == "win32"
 
 
 def debian_architecture() -> str:

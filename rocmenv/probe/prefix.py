@@ -17,10 +17,16 @@ if TYPE_CHECKING:
 
 _HEADERS = ("include/rocm-core/rocm_version.h", "include/rocm_version.h")
 _MACRO = re.compile(r"^#define\s+ROCM_VERSION_(MAJOR|MINOR|PATCH)\s+(\d+)", re.MULTILINE)
+_LINE = re.compile(r"[0-9A-Za-z.+~_-]+\n?", re.ASCII)
+WHEEL_FOLDER = "_rocm_sdk_"
+"""How the folders of wheels begin that hold programs and libraries."""
 _ARCH = "lib/x86_64-linux-gnu"
 # Prefixes where a ROCm of the host lies among everything else.
 _SHARED = ("/", "/usr", "/usr/local")
-_MARKERS = ("bin/hipcc", "bin/rocminfo", "lib/libamdhip64.so", "lib/libhsa-runtime64.so.1")
+_MARKERS = (
+    "bin/hipcc", "bin/rocminfo", "lib/libamdhip64.so", "lib/libhsa-runtime64.so.1",
+    "bin/hipcc.exe", "bin/hipcc.bat", "bin/hipcc.bin.exe", "bin/.hipVersion",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ def look_at(path: str) -> Prefix:
     """The ROCm whose prefix is `path`; `StoreError` when there is none or it has no version."""
     version = find_version(path)
     if version is None:
-        if not any(os.path.exists(os.path.join(path, marker)) for marker in _MARKERS):
+        if not is_rocm(path):
             msg = (
                 f"{visible(path, 200)} is not the prefix of a ROCm: no .info/version, no bin/hipcc"
             )
@@ -44,6 +50,24 @@ def look_at(path: str) -> Prefix:
         msg = f"{visible(path, 200)} does not say which release it is"
         raise StoreError(msg, hint="name it: `rocmenv link PREFIX VERSION`")
     return Prefix(path, version, find_layout(path))
+
+
+def info_text(path: str) -> str:
+    """What the prefix's `.info/version` says, build number included; empty without one."""
+    return next(iter(_info_texts(path)), "")
+
+
+def info_line(path: str) -> str:
+    """The one line of the prefix's `.info/version`; empty when it is no plain line of text."""
+    text = _text(os.path.join(path, ".info", "version"))
+    return text.rstrip("\n") if _LINE.fullmatch(text) else ""
+
+
+def is_rocm(path: str) -> bool:
+    """Whether a folder looks like the prefix of a ROCm, also where it has no version."""
+    return find_version(path) is not None or any(
+        os.path.exists(os.path.join(path, marker)) for marker in _MARKERS
+    )
 
 
 def is_shared(path: str) -> bool:
@@ -77,10 +101,14 @@ def find_layout(path: str) -> Layout:
         return _distro(path)
     bins = ["bin"] + ([f"{llvm}/bin"] if llvm and _is_dir(path, f"{llvm}/bin") else [])
     compiler = f"{llvm}/bin/clang++"
+    kind = _kind(path)
+    # Wheels look for each other by RPATH, and a framework's own wheels by RUNPATH, which
+    # LD_LIBRARY_PATH would come before (source: docs/sources.md, "The wheels channel").
+    libs = () if kind is Kind.WHEELS else ("lib", "lib64")
     return Layout(
-        kind=_kind(path),
+        kind=kind,
         bins=tuple(bins),
-        libs=tuple(_libs(path, ("lib", "lib64"))),
+        libs=tuple(_libs(path, libs)),
         pkgconfig=tuple(_dirs(path, ("lib/pkgconfig", "share/pkgconfig"))),
         man=tuple(_dirs(path, ("share/man",))),
         device_libs=_device_libs(path),
@@ -92,6 +120,8 @@ def find_layout(path: str) -> Layout:
 def _kind(path: str) -> Kind:
     if os.path.basename(path).startswith("core-"):
         return Kind.CORE
+    if os.path.basename(path).startswith(WHEEL_FOLDER):
+        return Kind.WHEELS
     if _is_dir(path, "share/therock") or _is_dir(path, ".kpack"):
         return Kind.FLAT
     return Kind.LEGACY
@@ -164,13 +194,13 @@ def _libs(path: str, folders: Iterable[str]) -> Iterable[str]:
     undefined symbol (seen with Debian's own trees).
     """
     for folder in _dirs(path, folders):
-        names = os.listdir(os.path.join(path, folder))
+        names = _names(path, folder)
         if not any(re.fullmatch(r"(libc|ld-linux.*|libpthread)\.so\.\d+", n) for n in names):
             yield folder
 
 
 def _holds(path: str, folder: str, start: str) -> bool:
-    return any(name.startswith(start) for name in os.listdir(os.path.join(path, folder)))
+    return any(name.startswith(start) for name in _names(path, folder))
 
 
 def _dirs(path: str, folders: Iterable[str]) -> Iterable[str]:
@@ -204,6 +234,8 @@ def _info_texts(path: str) -> Iterable[str]:
 
 def _text(path: str) -> str:
     try:
+        if not os.path.isfile(path):  # a pipe would keep us waiting
+            return ""
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(65536)
     except OSError:

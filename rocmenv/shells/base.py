@@ -17,15 +17,20 @@ class Activation:
 
     `prefix` is the absolute prefix of a linked install, None for one under
     `ROOT/versions/VERSION`: its text names the root by a variable, so that it survives a
-    move. `linked` are the prefixes of all links, `search` the folders of AMD's packages
-    (as in `rocmenv.env.activation.Known`).
+    move. `inner` is the path from that folder to the prefix, where it lies in it. `linked`
+    are the prefixes of all links, `search` the folders of AMD's packages (as in
+    `rocmenv.env.activation.Known`). `said` is the first line of a linked prefix's
+    `.info/version`: while it says something else, the text changes nothing, and the program
+    is asked. Empty: nothing is compared.
     """
 
     version: str
     steps: tuple[Step, ...]
     prefix: str | None = None
+    inner: str = ""
     linked: tuple[str, ...] = ()
     search: tuple[str, ...] = ("/opt",)
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,14 +47,16 @@ class FishShell:
     def activation(self, activation: Activation) -> str:
         """A file for the hook, which defines the functions it calls."""
         home = f'"$_rocmenv_r"/versions/{self.quote(activation.version)}'
-        prefix = home if activation.prefix is None else self.quote(activation.prefix)
+        inner = f"/{self.quote(activation.inner)}" if activation.inner else ""
+        prefix = f"{home}{inner}" if activation.prefix is None else self.quote(activation.prefix)
         bare = [s.name for s in activation.steps if _is_cleared(s)]
         calls = [self._call(step) for step in activation.steps if not _is_cleared(step)]
         lines = (
             f"# Activation of {activation.version}, rendered by `rocmenv rehash`.",
             f"set -g _rocmenv_p {prefix}",
             *self._owns(activation),
-            f'if test -f {home}/.rocmenv/receipt.json -a -d "$_rocmenv_p"',
+            *_read_said(activation),
+            f'if test -f {home}/.rocmenv/receipt.json -a -d "$_rocmenv_p"{self._said(activation)}',
             f"_rocmenv_begin {self.quote(activation.version)}",
             "_rocmenv_clear " + " ".join(bare),
             *calls,
@@ -71,6 +73,10 @@ class FishShell:
             .replace("@FAMILY@", " ".join(sorted(NAMES)))
             .replace("@ROOT@", self.quote(setup.root))
         )
+
+    def _said(self, activation: Activation) -> str:
+        said = self.quote(activation.said)
+        return f'; and test "$_rocmenv_said" = {said}' if activation.said else ""
 
     def _place(self, place: str) -> str:
         return f'"$_rocmenv_p"/{self.quote(place)}' if place else '"$_rocmenv_p"'
@@ -90,6 +96,15 @@ class FishShell:
             f'set -g _rocmenv_whole "$_rocmenv_p" {" ".join(whole)}',
             f"set -g _rocmenv_numbered {starts}",
         )
+
+
+def _read_said(activation: Activation) -> tuple[str, ...]:
+    """What reads the first line of the prefix's `.info/version`, where that is compared."""
+    if not activation.said:
+        return ()
+    file = '"$_rocmenv_p/.info/version"'
+    read = f"read -g _rocmenv_said <{file}"
+    return ("set -g _rocmenv_said", f"test -f {file} -a -r {file}; and {read}")
 
 
 def _is_cleared(step: Step) -> bool:

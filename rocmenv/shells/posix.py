@@ -49,11 +49,7 @@ class PosixShell:
     def activation(self, activation: Activation) -> str:
         """A file for the shim and the hooks, which define the functions it calls."""
         receipt = f'"$_rocmenv_r"/versions/{quote(activation.version)}/.rocmenv/receipt.json'
-        prefix = (
-            f'"$_rocmenv_r"/versions/{quote(activation.version)}'
-            if activation.prefix is None
-            else quote(activation.prefix)
-        )
+        prefix = _prefix(activation)
         body = [f"_rocmenv_begin {quote(activation.version)}"]
         bins = next(step for step in activation.steps if step.name == "PATH").places
         body.append("_rocmenv_in " + " ".join(map(_place, bins)))
@@ -67,7 +63,8 @@ class PosixShell:
                 f"# Activation of {activation.version}, rendered by `rocmenv rehash`.",
                 f"_rocmenv_p={prefix}",
                 _owns(activation),
-                f'if [ -f {receipt} ] && [ -d "$_rocmenv_p" ]; then',
+                *_read_said(activation),
+                f'if [ -f {receipt} ] && [ -d "$_rocmenv_p" ]{_is_said(activation)}; then',
                 *body,
                 "fi",
             )
@@ -80,14 +77,15 @@ class PosixShell:
         one; only then the functions of `activation` are read and called.
         """
         home = f'"$_rocmenv_r"/versions/{quote(activation.version)}'
-        prefix = home if activation.prefix is None else quote(activation.prefix)
+        prefix = _prefix(activation)
         bins = next(step for step in activation.steps if step.name == "PATH").places
         looked_at = [s.name for s in activation.steps if s.role in _MAY_HOLD_OTHERS]
         others = "".join(f"${{{name}-}}:" for name in looked_at)
         lines = (
             f"# What a shim takes on for {activation.version}, rendered by `rocmenv rehash`.",
             f"_rocmenv_p={prefix}",
-            f"if [ -f {home}/.rocmenv/receipt.json ]; then",
+            *_read_said(activation),
+            f"if [ -f {home}/.rocmenv/receipt.json ]{_is_said(activation)}; then",
             f"_rocmenv_v={quote(activation.version)}",
             f"_rocmenv_in {' '.join(map(_place, bins))}",
             f'case "${{ROCM_PATH:+|}}${{HIP_PATH:+|}}:{others}" in',
@@ -120,6 +118,26 @@ def fill(script: str, setup: Setup) -> str:
         .replace("@FAMILY@", " | ".join(sorted(NAMES)))
         .replace("@ROOT@", quote(setup.root))
     )
+
+
+def _read_said(activation: Activation) -> tuple[str, ...]:
+    """What reads the first line of the prefix's `.info/version`, where that is compared."""
+    if not activation.said:
+        return ()
+    file = '"$_rocmenv_p"/.info/version'
+    read = f"IFS='' read -r _rocmenv_x <{file} || :"
+    return ("_rocmenv_x=''", f"[ ! -f {file} ] || [ ! -r {file} ] || {read}")
+
+
+def _is_said(activation: Activation) -> str:
+    return f' && [ "$_rocmenv_x" = {quote(activation.said)} ]' if activation.said else ""
+
+
+def _prefix(activation: Activation) -> str:
+    if activation.prefix is not None:
+        return quote(activation.prefix)
+    inner = f"/{quote(activation.inner)}" if activation.inner else ""
+    return f'"$_rocmenv_r"/versions/{quote(activation.version)}{inner}'
 
 
 def _is_cleared(step: Step) -> bool:

@@ -7,15 +7,18 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rocmenv.errors import HostError, UsageError
+from rocmenv.errors import HostError, StoreError, UsageError, visible
 from rocmenv.fetch.connection import shown
+from rocmenv.fetch.digest import sha256_of
 from rocmenv.sources.amd import LIBC
 from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.relation import group_text
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Iterable
 
+    from rocmenv.model.receipt import Item
     from rocmenv.model.version import Version
     from rocmenv.sources.apt.dpkg import Host
     from rocmenv.sources.apt.relation import Group
@@ -36,6 +39,24 @@ def must_agree(asked: Version, told: Told | None, source: str) -> None:
     msg = f"{asked} was asked for, but {told.by} of `{name}` says {told.version}"
     hint = f"leave the version out: `rocmenv install --from {shlex.quote(shown(source))}`"
     raise UsageError(msg, hint=hint)
+
+
+def same_file(item: Item, cancel: threading.Event | None) -> Path:
+    """The file that `item` names by its path; `StoreError` when it is not what it was."""
+    path = Path(item.url)
+    try:
+        is_same = path.stat().st_size == item.size and (
+            sha256_of(path, cancel).hexdigest() == item.sha256
+        )
+    except OSError as error:
+        msg = f"{visible(item.url, 200)} cannot be read ({error.strerror})"
+        raise StoreError(msg) from error
+    if not is_same:
+        msg = (
+            f"{visible(item.url, 200)} is not the file any more that the version was installed from"
+        )
+        raise StoreError(msg)
+    return path
 
 
 def this_host() -> Host:

@@ -1,4 +1,7 @@
-"""What a source of releases has to do: make a plan, then build the tree that it promises."""
+"""What a source of releases has to do: make a plan, then build the tree that it promises.
+
+A channel that can be copied to a static mirror has a function that makes a `MirrorPlan`, too.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from rocmenv.fetch.inventory import Inventory
     from rocmenv.fetch.transfer import Downloads
+    from rocmenv.model.manifest import Entry
     from rocmenv.model.receipt import Item
+    from rocmenv.model.release import Artifact
     from rocmenv.model.version import Version
 
 
@@ -72,14 +78,33 @@ class Built:
 
     `cached` are files of the download cache that are no longer needed. `unrelocated` are
     files, relative to the prefix, that still name the place they were built for.
+    `inventory` says which package each file came from; what it lacks is read once more.
+    `inner` is the path from the tree to the prefix, where that is not the tree itself.
     """
 
     items: tuple[Item, ...]
     files: int
     size: int
+    inventory: Inventory
     notes: tuple[str, ...] = ()
     unrelocated: tuple[str, ...] = ()
     cached: tuple[Path, ...] = ()
+    inner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What is to be made again of an install.
+
+    `entries` are all of its manifest, `wanted` the files whose content is gone. `there` is
+    the prefix with all the others. `items` and `origin` are the receipt's.
+    """
+
+    there: Path
+    entries: Sequence[Entry]
+    wanted: frozenset[str]
+    items: Sequence[Item]
+    origin: str
 
 
 class Plan(Protocol):
@@ -121,5 +146,62 @@ class Plan(Protocol):
     def host(self) -> Sequence[str]:
         """What the machine lacks."""
 
+    @property
+    def request(self) -> Request:
+        """What was asked for, as the receipt keeps it."""
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """The files with their addresses; a digest or size that nobody told is empty or 0."""
+
     def build(self, work: Work) -> Built:
         """Fill `work.tree`; raises a `RocmenvError` and leaves the tree to the caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorFile:
+    """One file of a static mirror.
+
+    `path` is below the mirror's base, with `/` between its parts and nothing encoded. Its
+    content is what `artifact` says, which has a digest, or `content`, as the server sent it.
+    """
+
+    path: str
+    artifact: Artifact | None = None
+    content: bytes = b""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.content) if self.artifact is None else self.artifact.size or 0
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorPlan:
+    """What a channel puts into a mirror for one release, in the server's own layout.
+
+    `files` are in the order in which they must appear: what an index names before the
+    index, an index before its signature. A rocmenv with the mirror's address in place of
+    the channel's then finds everything where it looks. `listing` is the folder that
+    `rocmenv install --list --online` reads, relative and ending in `/`.
+    """
+
+    version: Version
+    channel: str
+    origin: str
+    files: tuple[MirrorFile, ...]
+    listing: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of a repository goes into a mirror.
+
+    `whole`: all packages, not what the profile needs. `suites` names suites; without any,
+    the one that an install on this machine would take, or with `all_suites` all there are.
+    """
+
+    whole: bool = False
+    suites: tuple[str, ...] = ()
+    all_suites: bool = False

@@ -57,7 +57,7 @@ class KnownRelease:
         """The channels that have it, the one that is taken without a wish first."""
         if self.stream == "legacy":
             return ("legacy", "rpm") if self.rpm else ("legacy",)
-        return ("tarball", "native", "wheels")
+        return ("tarball", "native", "rpm", "wheels")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,22 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from rocmenv.errors import ConfigError
+from rocmenv.errors import ConfigError, InvalidVersionError, ResolveError
 from rocmenv.model.version import Version
 from rocmenv.sources.catalog import Catalog, Channel, KnownRelease, Place
 
 SCHEMA = 2
 _FILE = Path(__file__).parent.parent / "data" / "releases.json"
+UNFIT = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    InvalidVersionError,
+    ResolveError,
+)
+"""What a table in another form leads to."""
 _PLACE_TEXTS = ("name", "line", "mirror", "packages", "key", "runfile", "keep_days")
 
 
@@ -27,46 +37,69 @@ def load(overlay: Path | None = None) -> Catalog:
 
     Raises `ConfigError` naming the file when it is not a catalogue.
     """
-    table: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8"))
-    if overlay is None:
-        return _parse(table)
+    over = read_overlay(overlay) if overlay else None
+    if over is None:
+        return parsed(_own())
     try:
-        text = overlay.read_text(encoding="utf-8-sig")
+        return parsed(merged(None, over))
+    except UNFIT as error:
+        raise _no_catalogue(overlay, error) from error
+
+
+def read_overlay(path: Path) -> dict[str, Any] | None:
+    """The table in the user's file, None where there is none; `ConfigError` as `load`."""
+    try:
+        table = json.loads(path.read_text(encoding="utf-8-sig"))
+        if not isinstance(table, dict):
+            msg = "it holds no table"
+            raise TypeError(msg)
     except FileNotFoundError:
-        return _parse(table)
-    except (OSError, UnicodeDecodeError) as error:
-        words = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        msg = f"{overlay} cannot be read ({words})"
-        raise ConfigError(msg, hint=f"check its rights: `ls -l {shlex.quote(str(overlay))}`") from (
-            error
-        )
-    try:
-        return _parse(_merged(table, json.loads(text)))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        place = shlex.quote(str(overlay))
-        msg = f"{overlay} is not a catalogue ({error.__class__.__name__}: {error})"
-        raise ConfigError(msg, hint=f"mend it, or move it away: `mv {place} {place}.old`") from (
-            error
-        )
+        return None
+    except OSError as error:
+        msg = f"{path} cannot be read ({error.strerror})"
+        hint = f"check its rights: `ls -l {shlex.quote(str(path))}`"
+        raise ConfigError(msg, hint=hint) from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _no_catalogue(path, error) from error
+    return table
 
 
-def _merged(table: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+def merged(table: dict[str, Any] | None, over: dict[str, Any]) -> dict[str, Any]:
+    """`over` laid over `table`, or over the catalogue that came with rocmenv.
+
+    Raises one of `UNFIT` for tables in another form.
+    """
+    under = _own() if table is None else table
     if over.get("schema", SCHEMA) > SCHEMA:
         msg = f"its form {over['schema']} is of a newer rocmenv"
         raise ValueError(msg)
-    out = dict(table)
+    out = {**under, "schema": SCHEMA}
     for key in ("keys", "suites", "profiles", "groups", "channels"):
-        out[key] = {**table[key], **over.get(key, {})}
+        if key in over:
+            out[key] = {**under.get(key, {}), **over[key]}
     for key, name in (("places", "name"), ("releases", "version")):
-        rows = {row[name]: row for row in table[key]}
+        rows = {row[name]: row for row in under.get(key, [])}
         for row in over.get(key, []):
             rows[row[name]] = {**rows.get(row[name], {}), **row}
-        out[key] = list(rows.values())
-    out["tarballs"] = [*table["tarballs"], *over.get("tarballs", [])]
+        if rows:
+            out[key] = list(rows.values())
+    out["tarballs"] = [*under.get("tarballs", []), *over.get("tarballs", [])]
     return out
 
 
-def _parse(table: dict[str, Any]) -> Catalog:
+def _own() -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8"))
+    return table
+
+
+def _no_catalogue(path: Path | None, error: Exception) -> ConfigError:
+    place = shlex.quote(str(path))
+    msg = f"{path} is not a catalogue ({error.__class__.__name__}: {error})"
+    return ConfigError(msg, hint=f"mend it, or move it away: `mv {place} {place}.old`")
+
+
+def parsed(table: dict[str, Any]) -> Catalog:
+    """The catalogue of a whole table; raises as `merged`."""
     keys = table["keys"]
     releases = [_release(row, table["groups"]) for row in table["releases"]]
     return Catalog(

@@ -33,7 +33,7 @@ from rocmenv.sources.distro_rules import (
 )
 from rocmenv.sources.distro_sources import Offers, read
 from rocmenv.sources.distro_tree import Mapping, finish
-from rocmenv.sources.packages import Chosen, Finished, PackagePlan
+from rocmenv.sources.packages import Chosen, Finished, Named, PackagePlan, Recipe
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class _Distro:
     release: Version
     own_prefix: tuple[str, ...] = ()
 
-    def mapping(self, package: Package) -> Mapping:
+    def mapping(self, package: Named) -> Mapping:
         return Mapping(with_man=is_rocm(package.name))
 
     def is_expected(self, member: str) -> bool:
@@ -68,6 +68,11 @@ class _Distro:
 
     def finish(self, work: Work, paths: Sequence[str]) -> Finished:
         return Finished(finish(work.tree, work.prefix, self.release.xyz, paths))
+
+
+def recipe(release: Version) -> Recipe:
+    """How packages of a distribution become the prefix of `release`."""
+    return _Distro(release)
 
 
 def plan(
@@ -118,11 +123,27 @@ def plan(
         version=name or release,
         channel="distro",
         chosen=tuple(Chosen(p, offers.home(p)) for p in closure.packages),
-        recipe=_Distro(release),
+        recipe=recipe(release),
         notes=(*found.notes, *notes),
         host=rules.missing(closure),
         remembered=remembered,
+        request=request,
     )
+
+
+def releases(
+    request: Request, downloads: Downloads, *, etc: Path = _ETC
+) -> tuple[list[Version], tuple[str, ...]]:
+    """The releases that the machine's package sources offer, oldest first, and notes.
+
+    Raises as `plan`, when no source could be read.
+    """
+    found = read(etc, debian_architecture(), request.suite, Remembered(downloads))
+    usable, notes = _without_amds(found.repositories)
+    versions = {r.release for one in usable for r in _runtimes(one)}
+    if not versions and found.failures:
+        raise found.failures[0]
+    return sorted(versions), (*found.notes, *notes)
 
 
 def _without_amds(

@@ -54,6 +54,20 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "amd-smi",
         "librocm-core-dev",
     ),
+    "libraries": (
+        "libhipblas-dev",
+        "libhipblaslt-dev",
+        "libhipfft-dev",
+        "libhiprand-dev",
+        "libhipsolver-dev",
+        "libhipsparse-dev",
+        "librccl-dev",
+        "librocblas-dev",
+        "librocfft-dev",
+        "librocrand-dev",
+        "librocsolver-dev",
+        "librocsparse-dev",
+    ),
     "sdk": (
         "libhipblas-dev",
         "libhipblaslt-dev",
@@ -77,6 +91,8 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "librocwmma-dev",
         "rocm-opencl-icd",
     ),
+    "ml": ("libmiopen-dev", "libmigraphx-c-dev", "migraphx", "migraphx-dev", "libck-dev"),
+    "profilers": ("libroctx-dev", "libroctracer-dev", "rocprofiler-register", "rocm-gdb"),
     "full": (
         "amd-dbgapi-dev",
         "hipfort",
@@ -93,7 +109,14 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "migraphx-dev",
     ),
 }
-INCLUDES = {"hip": ("runtime",), "sdk": ("runtime", "hip"), "full": ("runtime", "hip", "sdk")}
+INCLUDES = {
+    "hip": ("runtime",),
+    "libraries": ("runtime", "hip"),
+    "sdk": ("runtime", "hip"),
+    "ml": ("runtime", "hip", "sdk"),
+    "profilers": ("runtime", "hip"),
+    "full": ("runtime", "hip", "sdk"),
+}
 
 _ROCM = re.compile(
     r"hip(?:cc(?:-.+)?|config|fort|ify(?:-.+)?|-.+)"

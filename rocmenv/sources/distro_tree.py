@@ -108,6 +108,7 @@ def finish(tree: Path, prefix: str, version: str, paths: Sequence[str]) -> tuple
     changed = sum(_mend(tree, prefix, path, odd) for path in paths)
     info = tree / ".info" / "version"
     info.parent.mkdir(exist_ok=True)
+    info.unlink(missing_ok=True)
     info.write_text(f"{version}\n", encoding="ascii")
     notes = [f"{changed} texts that named /usr were made to fit the prefix"] if changed else []
     made = [*_compiler(tree), *_libraries(tree), *_forwards(tree)]

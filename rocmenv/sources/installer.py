@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -22,14 +22,12 @@ from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.makeself import read_makeself
 from rocmenv.model.receipt import Item
 from rocmenv.model.version import Version
-from rocmenv.sources.amd import BelowPrefix
 from rocmenv.sources.apt.relation import parse_relations
 from rocmenv.sources.at_hand import Told, lacking, must_agree, this_host
-from rocmenv.sources.base import Built, Part
+from rocmenv.sources.base import Built, Part, Request, Work
 from rocmenv.sources.catalog import native_prefix
 from rocmenv.sources.installer_content import BASE, renamed, scan
-from rocmenv.sources.legacy import Legacy, bare_names
-from rocmenv.sources.native import Native
+from rocmenv.sources.legacy_rules import Legacy, Prefixed, bare_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,9 +36,10 @@ if TYPE_CHECKING:
     from rocmenv.fetch.decode import Stream
     from rocmenv.fetch.makeself import Makeself
     from rocmenv.fetch.members import Entry
+    from rocmenv.fetch.settle import Settled
     from rocmenv.sources.apt.relation import Group
-    from rocmenv.sources.base import Request, Work
     from rocmenv.sources.installer_content import Contents, Inner, Located
+    from rocmenv.sources.packages import Finished, Recipe
 
 UNSIGNED = "nobody signs such files: only the check sums that it has of itself were compared"
 _NO_SUMS = "it has no check sums of itself: only its form was checked"
@@ -57,8 +56,8 @@ class InstallerPlan:
     """One installer, and what of it is taken: a `base.Plan`.
 
     `packages` are those that lie in it unpacked, by tag and name, with their bytes;
-    `archives` the inner ones. `identity` is the file's device, inode, size and time when it
-    was looked at.
+    `archives` the inner ones. `request` is what counted of the one that was made. `identity`
+    is the file's device, inode, size and time when it was looked at.
     """
 
     version: Version
@@ -67,8 +66,8 @@ class InstallerPlan:
     packages: dict[tuple[str, str], int]
     archives: tuple[Inner, ...]
     contents: Contents
-    targets: tuple[str, ...]
-    recipe: Legacy | Native
+    request: Request
+    recipe: Recipe
     identity: tuple[int, ...]
     notes: tuple[str, ...]
     host: tuple[str, ...] = ()
@@ -91,8 +90,27 @@ class InstallerPlan:
         """The sum of the packages, and a guess for archives."""
         return sum(self.packages.values()) + sum(a.size for a in self.archives) * _UNPACKED
 
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The one file, without its digest."""
+        return (Item(self.made.name, self.origin, self.identity[2], ""),)
+
     def build(self, work: Work) -> Built:
         """Verify the file, unpack what is wanted, and make it fit its place."""
+        digest, settled, done = self.fill(work)
+        odd = (e for e in settled.left_out if not self.recipe.is_expected(e.member))
+        left_out = [f"left out {e.member}: {e.reason}" for e in odd]
+        return Built(
+            tuple(replace(item, sha256=digest) for item in self.items),
+            settled.files,
+            settled.size,
+            settled.inventory,
+            (*settled.notes, *done.notes, *left_out),
+            done.unrelocated,
+        )
+
+    def fill(self, work: Work) -> tuple[str, Settled, Finished]:
+        """Fill `work.tree`, as `build`; the SHA-256 of the file, and what was done."""
         path = Path(self.origin)
         cancel = work.downloads.cancel
         with path.open("rb") as file:
@@ -100,7 +118,7 @@ class InstallerPlan:
             digest = self.made.verify(file, cancel)
         tree = Tree(work.tree, own_prefix=self.recipe.own_prefix, cancel=cancel)
         seen = {tag for tag, _ in self.packages}
-        mapping = BelowPrefix(self.recipe.own_prefix[0].strip("/"))
+        mapping = self.recipe.mapping(self.items[0])
         if self.packages:
             for number in range(len(self.made.sections)):
                 owner = self.made.name + (f" ({number + 1})" if number else "")
@@ -115,18 +133,8 @@ class InstallerPlan:
         if not settled.files:
             place = self.recipe.own_prefix[0]
             raise ArchiveError(f"`{self.made.name}` holds nothing for {place} of {self.version}")
-        _must_cover(self.contents, seen, self.targets, self.made.name)
-        done = self.recipe.finish(work, settled.paths)
-        odd = (e for e in settled.left_out if not self.recipe.is_expected(e.member))
-        left_out = [f"left out {e.member}: {e.reason}" for e in odd]
-        item = Item(self.made.name, self.origin, path.stat().st_size, digest)
-        return Built(
-            (item,),
-            settled.files,
-            settled.size,
-            (*settled.notes, *done.notes, *left_out),
-            done.unrelocated,
-        )
+        _must_cover(self.contents, seen, self.request.targets, self.made.name)
+        return digest, settled, self.recipe.finish(work, settled.paths)
 
     def _opened(self, file: BinaryIO, number: int) -> tuple[Stream, Iterator[Entry]]:
         stream = self.made.open(file, number)
@@ -138,7 +146,7 @@ class InstallerPlan:
         stream = inner.open(self.made, file, threads)
 
         def is_wanted(place: Located) -> bool:
-            wanted = self.contents.is_wanted(place.tag, self.targets)
+            wanted = self.contents.is_wanted(place.tag, self.request.targets)
             if wanted:
                 seen.add(place.tag)
             return wanted
@@ -191,7 +199,7 @@ def plan(
     if is_legacy:
         choice = _legacy(found, version, request)
     else:
-        choice = _from_7_9(found, version, request, made.name)._replace(notes=if_whole)
+        choice = _from_7_9(found, version, request, made.name)
     return InstallerPlan(
         version=version,
         origin=path,
@@ -199,7 +207,7 @@ def plan(
         packages=choice.packages,
         archives=tuple(a for a in found.archives if found.is_wanted(a.tag, request.targets)),
         contents=found,
-        targets=request.targets,
+        request=request if is_legacy else replace(request, profile="", extra=()),
         recipe=choice.recipe,
         identity=identity,
         notes=(
@@ -214,7 +222,7 @@ def plan(
 class _Choice(NamedTuple):
     """What of an installer is taken, and how."""
 
-    recipe: Legacy | Native
+    recipe: Recipe
     packages: dict[tuple[str, str], int]
     notes: tuple[str, ...] = ()
     host: tuple[str, ...] = ()
@@ -238,7 +246,7 @@ def _from_7_9(found: Contents, version: Version, request: Request, name: str) ->
     if tags:
         _must_cover(found, tags, request.targets, name)
     wanted = {k: n for k, n in found.packages.items() if found.is_wanted(k[0], request.targets)}
-    return _Choice(Native(native_prefix(version)), wanted)
+    return _Choice(Prefixed(native_prefix(version)), wanted)
 
 
 def _identity(file: BinaryIO) -> tuple[int, ...]:
@@ -282,7 +290,7 @@ def _must_cover(found: Contents, tags: set[str], targets: tuple[str, ...], name:
     if lacks:
         there = ", ".join(sorted(tags - {BASE, ""})) or "none"
         msg = f"`{name}` has no code for {', '.join(lacks)}; it has {there}"
-        raise ResolveError(msg, hint="a newer release may have it: `rocmenv install --list`")
+        raise ResolveError(msg, hint="take it for all GPUs that it knows: `--gpu all`")
 
 
 def _selected(

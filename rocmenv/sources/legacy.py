@@ -6,27 +6,20 @@ Source: the repositories' layout and package names as AMD's installers use them
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import HostError, RepositoryError, ResolveError, visible
+from rocmenv.errors import HostError, RepositoryError, ResolveError
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.probe.host import debian_architecture, glibc
-from rocmenv.sources.amd import (
-    ARCHITECTURE,
-    LIBC,
-    BelowPrefix,
-    is_left_out,
-    on_host,
-    read_keyring,
-)
+from rocmenv.sources.amd import ARCHITECTURE, LIBC, on_host
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
-from rocmenv.sources.packages import Chosen, Finished, PackagePlan
-from rocmenv.sources.relocate import finish_legacy, relocate
+from rocmenv.sources.keyring import read_keyring
+from rocmenv.sources.legacy_rules import Legacy, bare_names
+from rocmenv.sources.packages import Chosen, PackagePlan, Recipe
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -35,74 +28,9 @@ if TYPE_CHECKING:
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.version import Version
     from rocmenv.sources.apt.closure import Need
-    from rocmenv.sources.apt.index import Index, Package
-    from rocmenv.sources.base import Request, Work
+    from rocmenv.sources.apt.index import Index
+    from rocmenv.sources.base import Request
     from rocmenv.sources.catalog import Catalog, Channel
-
-# The root packages of each profile, without the release's suffix. A name that a release
-# does not have is passed over: `hipcc` is a package of its own only from 5.7 or 6.0 on,
-# and the metas changed. `hip` names its parts although `rocm-hip-runtime-dev` brings them,
-# because in 7.1.0 the metas do not (ROCm issue 5610).
-PROFILES: dict[str, tuple[str, ...]] = {
-    "runtime": ("rocm-hip-runtime", "rocm-language-runtime", "rocminfo", "rocm-core"),
-    "hip": (
-        "rocm-hip-runtime-dev",
-        "hipcc",
-        "hip-dev",
-        "hip-runtime-amd",
-        "rocm-llvm",
-        "rocm-device-libs",
-        "rocm-cmake",
-        "rocminfo",
-        "rocm-core",
-        "hipify-clang",
-        "rocm-smi-lib",
-        "amd-smi-lib",
-    ),
-    "sdk": ("rocm-hip-sdk", "rocm-opencl-dev"),
-    "full": (
-        "rocm",
-        "rocm-dev",
-        "rocm-libs",
-        "rocdecode",
-        "rocm-validation-suite",
-        "rocm-llvm-dev",
-        "rocm-language-runtime",
-        "rocm-opencl-runtime",
-        "rocprofiler-systems",
-        "rocprofiler-compute",
-        "rdc",
-        "rocjpeg",
-    ),
-}
-_INCLUDES = {"sdk": ("hip",), "full": ("hip", "sdk")}
-
-
-@dataclass(frozen=True, slots=True)
-class Legacy:
-    """The recipe: what is below `/opt/rocm-X.Y.Z` becomes the prefix, with its texts."""
-
-    prefix: str
-    release: Version
-
-    @property
-    def own_prefix(self) -> tuple[str, ...]:
-        """As `Recipe`."""
-        return (self.prefix,)
-
-    def mapping(self, _package: Package) -> BelowPrefix:
-        """As `Recipe`."""
-        return BelowPrefix(self.prefix.strip("/"))
-
-    def is_expected(self, member: str) -> bool:
-        """As `Recipe`."""
-        return is_left_out(member)
-
-    def finish(self, work: Work, paths: Sequence[str]) -> Finished:
-        """As `Recipe`."""
-        relocated = relocate(work.tree, self.prefix, work.prefix, paths, work.jobs)
-        made = finish_legacy(work.tree, work.prefix, self.release.packed)
-        return Finished(tuple(made), relocated.left)
 
 
 def plan(
@@ -116,7 +44,7 @@ def plan(
     host = read_host(Path(STATUS))
     index = repository.index
     closure = close(
-        roots(index, release, request),
+        roots_of(index, release, request),
         index,
         architecture=architecture,
         on_host=lambda relation: on_host(index, host, relation),
@@ -126,11 +54,17 @@ def plan(
         version=version,
         channel="legacy",
         chosen=tuple(Chosen(package, repository) for package in closure.packages),
-        recipe=Legacy(channel.prefix.format(xyz=release.xyz), release),
+        recipe=recipe(data, release),
         notes=repository.notes,
         host=tuple(str(need) for need in closure.unmet if need.is_known),
         remembered=remembered,
+        request=request,
     )
+
+
+def recipe(data: Catalog, release: Version) -> Recipe:
+    """How packages of `release` become a prefix."""
+    return Legacy(data.channels["legacy"].prefix.format(xyz=release.xyz), release)
 
 
 def folder(release: Version) -> str:
@@ -144,7 +78,7 @@ def suites(data: Catalog, release: Version, host: tuple[int, ...] | None) -> lis
     The newest build that the host can run comes first; a suite whose glibc nobody knows
     comes last. `HostError` when every suite needs a newer glibc than the host has.
     """
-    names = _named(data, release)
+    names = named_suites(data, release)
     glibcs = {name: data.suites[name] for name in names if name in data.suites}
     if host is None:
         msg = "AMD's packages need glibc, and this host has none"
@@ -161,7 +95,8 @@ def suites(data: Catalog, release: Version, host: tuple[int, ...] | None) -> lis
     return fitting + unknown
 
 
-def _named(data: Catalog, release: Version) -> tuple[str, ...]:
+def named_suites(data: Catalog, release: Version) -> tuple[str, ...]:
+    """The suites that a release has, as far as anybody knows, the best first."""
     known = data.release(release)
     return known.suites if known else _by_number(release)
 
@@ -188,28 +123,24 @@ def _open(
         except NotThereError as error:
             absent = error
     downloads.refuse_if_offline(absent)
-    suites_tried = " or ".join(f"`{name}`" for name in names)
-    msg = f"{shown(base)} has no suite {suites_tried} for release {release}"
-    raise RepositoryError(
-        msg, hint="`rocmenv install --list --online` shows what the server has; `--suite` picks one"
-    )
+    raise no_suite(base, names, release)
 
 
-def bare_names(profile: str) -> list[str]:
-    """The root packages of a profile, without suffix; `ResolveError` for one that is none."""
-    if profile not in PROFILES:
-        names = ", ".join(f"`{name}`" for name in PROFILES)
-        msg = f"{visible(profile)} is not a profile of the legacy channel"
-        raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
-    return [n for p in (*_INCLUDES.get(profile, ()), profile) for n in PROFILES[p]]
+def no_suite(base: str, names: Sequence[str], release: Version) -> RepositoryError:
+    """The error for a repository that has none of these suites."""
+    tried = " or ".join(f"`{name}`" for name in names)
+    msg = f"{shown(base)} has no suite {tried} for release {release}"
+    hint = "`rocmenv install --list --online` shows what the server has; `--suite` picks one"
+    return RepositoryError(msg, hint=hint)
 
 
-def roots(index: Index, release: Version, request: Request) -> list[str]:
-    """The packages to begin with, by name; `ResolveError` when there are none."""
-    bare = bare_names(request.profile)
+def roots_of(index: Index, release: Version, request: Request) -> list[str]:
+    """The packages that a profile begins with, as far as the release has them."""
     suffix = release.xyz
-    wanted = [f"{name}{suffix}" for name in bare if index.named(f"{name}{suffix}")]
-    if not wanted:
+    roots = [
+        f"{name}{suffix}" for name in bare_names(request.profile) if index.named(f"{name}{suffix}")
+    ]
+    if not roots:
         msg = f"the repository has none of the packages of release {release}"
         raise ResolveError(
             msg, hint="is this the right mirror and suite? see `--mirror`, `--suite`"
@@ -218,8 +149,8 @@ def roots(index: Index, release: Version, request: Request) -> list[str]:
         # With the suffix also where there is no such package: that gets the nearest names.
         suffixed = name if name.endswith(suffix) else name + suffix
         is_plain = bool(index.named(name)) and not index.named(suffixed)
-        wanted.append(name if is_plain else suffixed)
-    return list(dict.fromkeys(wanted))
+        roots.append(name if is_plain else suffixed)
+    return list(dict.fromkeys(roots))
 
 
 def _refuse_newer_libc(unmet: Sequence[Need], data: Catalog, release: Version, suite: str) -> None:
@@ -229,7 +160,7 @@ def _refuse_newer_libc(unmet: Sequence[Need], data: Catalog, release: Version, s
                 f"the build of release {release} for `{suite}` needs {need}, and this machine's "
                 f"is older ({' -> '.join(need.chain)})"
             )
-            older = [n for n in _named(data, release) if _is_older(data, n, suite)]
+            older = [n for n in named_suites(data, release) if _is_older(data, n, suite)]
             pick = f"pick a suite for an older system: `--suite {older[0]}`" if older else None
             hint = pick or "an older release may fit: `rocmenv install --list`"
             raise HostError(msg, hint=hint)

@@ -13,15 +13,15 @@ from urllib.parse import unquote
 from rocmenv.errors import InvalidVersionError, UsageError
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import shown, without_account
-from rocmenv.fetch.copy import copy_tree, tree_size
+from rocmenv.fetch.copy import copy_file, copy_tree, tree_size
 from rocmenv.fetch.digest import sha256_of
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.model.version import Version
 from rocmenv.probe.prefix import find_version
 from rocmenv.sources import installer, loose
-from rocmenv.sources.at_hand import Told, must_agree
-from rocmenv.sources.base import Built, Part, Plan, Request, Work
+from rocmenv.sources.at_hand import Told, must_agree, same_file
+from rocmenv.sources.base import Built, Lost, Part, Plan, Request, Work
 from rocmenv.sources.local_form import absolute, form_of, must_be_tar
 from rocmenv.sources.relocate import relocate
 
@@ -49,6 +49,8 @@ class LocalPlan:
     channel: str = "local"
     notes: tuple[str, ...] = ()
     host: tuple[str, ...] = field(default=())
+    request: Request = field(default=Request(profile=""))
+    items: tuple[Item, ...] = ()
 
     @property
     def origin(self) -> str:
@@ -96,11 +98,11 @@ class LocalPlan:
         """Unpack or copy it into the tree."""
         built_for = f"/opt/rocm-{self.version.xyz}"
         if not self.is_remote and os.path.isdir(self.source):
-            copied = copy_tree(self.source, work.tree)
+            copied = copy_tree(self.source, work.tree, work.downloads.cancel)
             # A folder that was unpacked elsewhere by hand still has the names of the build.
             names = {self.source, os.path.realpath(self.source), built_for}
             left = _relocated(work, names, copied.files)
-            return Built((), len(copied.files), copied.size, unrelocated=left)
+            return Built((), len(copied.files), copied.size, copied.inventory, unrelocated=left)
         path, cached = self._fetch(work)
         must_be_tar(path, self.name)
         tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
@@ -113,6 +115,7 @@ class LocalPlan:
             (item,),
             settled.files,
             settled.size,
+            settled.inventory,
             settled.notes,
             _relocated(work, {built_for}, settled.paths),
             cached,
@@ -208,3 +211,44 @@ def _by_name(source: str) -> Told | None:
 def _relocated(work: Work, names: set[str], paths: Sequence[str]) -> tuple[str, ...]:
     """Let texts name the new place, not one of `names`; the files that still name an old one."""
     return relocate(work.tree, names, work.prefix, paths, work.jobs).left
+
+
+def rebuild(work: Work, lost: Lost, version: Version, request: Request) -> tuple[Path, ...]:
+    """Make files of an install again in `work.tree`; the files of the cache that it took.
+
+    An archive or installer is unpacked whole, the latter by the `request` of its install; of
+    packages those that are needed are, and of a folder only what is wanted is copied.
+    `StoreError` when they are not what they were.
+    """
+    built_for = f"/opt/rocm-{version.xyz}"
+    if any(item.version for item in lost.items):
+        return loose.rebuild(work, lost, version)
+    if lost.items:
+        return _unpacked_again(work, lost, version, request)
+    for path in lost.wanted:
+        source = os.path.join(lost.origin, path)
+        if os.path.isfile(source) and not os.path.islink(source):
+            target = work.tree / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy_file(source, str(target), work.downloads.cancel)
+    names = {lost.origin, os.path.realpath(lost.origin), built_for}
+    _relocated(work, names, sorted(lost.wanted))
+    return ()
+
+
+def _unpacked_again(work: Work, lost: Lost, version: Version, request: Request) -> tuple[Path, ...]:
+    built_for = f"/opt/rocm-{version.xyz}"
+    (item,) = lost.items
+    if "://" in lost.origin:
+        artifact = Artifact(item.url, item.name, item.size, item.sha256)
+        path = work.downloads.fetch(artifact, work.on_bytes)
+        cached: tuple[Path, ...] = (path,)
+    else:
+        path, cached = same_file(item, work.downloads.cancel), ()
+        if form_of(str(path)) == "installer":
+            installer.plan(version, str(path), request).fill(work)
+            return ()
+    tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
+    tree.add_tar(path, owner=item.name)
+    _relocated(work, {built_for}, tree.settle().paths)
+    return cached

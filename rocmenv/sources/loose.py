@@ -5,33 +5,35 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import ArchiveError, ResolveError, SignatureError, UsageError, visible
-from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.digest import sha256_of
-from rocmenv.fetch.pipeline import Job, download_and_unpack
+from rocmenv.fetch.pipeline import Job
 from rocmenv.fetch.rpm import Voucher
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.sources import legacy, native
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.relation import compare
-from rocmenv.sources.at_hand import Told, lacking, this_host
-from rocmenv.sources.base import Built, Part
+from rocmenv.sources.at_hand import Told, lacking, same_file, this_host
+from rocmenv.sources.base import Built, Part, Request
 from rocmenv.sources.catalog import native_prefix
-from rocmenv.sources.loose_files import Loose, candidates, read_packages
+from rocmenv.sources.legacy_rules import Legacy, Prefixed
+from rocmenv.sources.loose_files import Loose, candidates, read_package, read_packages
+from rocmenv.sources.packages import assemble
+from rocmenv.sources.packages import rebuild as rebuild_packages
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from rocmenv.model.version import Version
     from rocmenv.sources.apt.index import Index, Package
     from rocmenv.sources.apt.relation import Group, Relation
-    from rocmenv.sources.base import Request, Work
+    from rocmenv.sources.base import Lost, Work
     from rocmenv.sources.packages import Recipe
 
 UNSIGNED = "nobody vouches for packages without a signed index: only their form was checked"
@@ -43,7 +45,8 @@ _ARCHITECTURE = "amd64"
 class LoosePlan:
     """Packages of one release that lie at hand: a `base.Plan`.
 
-    `vouchers` say for each of `chosen` what it has to prove, None for nothing.
+    `vouchers` say for each of `chosen` what it has to prove, None for nothing. `request` is
+    what they were chosen by.
     """
 
     version: Version
@@ -53,6 +56,7 @@ class LoosePlan:
     notes: tuple[str, ...]
     host: tuple[str, ...]
     vouchers: tuple[Voucher | None, ...]
+    request: Request
     channel: str = "local"
 
     @property
@@ -71,9 +75,13 @@ class LoosePlan:
         """The sum of what the packages say they take on disk."""
         return sum(one.package.installed_size or 0 for one in self.chosen)
 
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The packages' files, without digests."""
+        return tuple(_item(one, "") for one in self.chosen)
+
     def build(self, work: Work) -> Built:
         """Unpack all packages, and make them fit their new place."""
-        tree = Tree(work.tree, own_prefix=self.recipe.own_prefix, cancel=work.downloads.cancel)
         files = _AtHand(work.downloads.cancel)
         jobs = [
             Job(
@@ -85,21 +93,12 @@ class LoosePlan:
             )
             for one, voucher in zip(self.chosen, self.vouchers, strict=True)
         ]
-        download_and_unpack(jobs, files, tree, workers=work.jobs)
-        settled = tree.settle()
-        if not settled.files:
+        built = assemble(self.recipe, jobs, self.items, work, files)
+        if not built.files:
             place = self.recipe.own_prefix[0]
             raise ArchiveError(f"the packages in {self.origin} hold nothing for {place}")
-        done = self.recipe.finish(work, settled.paths)
-        odd = (e for e in settled.left_out if not self.recipe.is_expected(e.member))
-        left_out = [f"left out {e.member}: {e.reason}" for e in odd]
-        return Built(
-            tuple(_item(one, files.digests[str(one.path)]) for one in self.chosen),
-            settled.files,
-            settled.size,
-            (*settled.notes, *done.notes, *left_out),
-            done.unrelocated,
-        )
+        items = tuple(_item(one, files.digests[str(one.path)]) for one in self.chosen)
+        return replace(built, items=items, cached=())
 
 
 @dataclass(slots=True)
@@ -108,6 +107,11 @@ class _AtHand:
 
     cancel: threading.Event
     digests: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def connections(self) -> int:
+        """One: two files at once would only make a disk seek."""
+        return 1
 
     def with_cancel(self, cancel: threading.Event) -> _AtHand:
         """The same, stopped by another event."""
@@ -153,13 +157,8 @@ def plan(version: Version, path: str, request: Request, *, whole: bool) -> Loose
     # AMD has each package twice, of the same content: with the release in its name and
     # without. Those with it name each other exactly.
     named = [one for one in ours if one.has_release_in_name] or ours
-    is_native = any(one.package.name.startswith("amdrocm") for one in named)
+    is_native = _is_native(one.package.name for one in named)
     release = version.without_local
-    recipe: Recipe
-    if is_native:
-        recipe = native.Native(native_prefix(release))
-    else:
-        recipe = legacy.Legacy(f"/opt/rocm-{release.xyz}", release)
     chosen = _newest(named) if whole else _of_profile(named, release, request, is_native=is_native)
     index = candidates(chosen)
     missing, needs = _unmet(chosen, index, candidates(found))
@@ -173,11 +172,38 @@ def plan(version: Version, path: str, request: Request, *, whole: bool) -> Loose
         version=version,
         origin=path,
         chosen=tuple(chosen),
-        recipe=recipe,
+        recipe=_recipe(release, is_native=is_native),
         notes=tuple(notes),
         host=lacking(needs, this_host()),
         vouchers=tuple(vouchers),
+        request=Request(profile="") if whole else request,
     )
+
+
+def rebuild(work: Work, lost: Lost, version: Version) -> tuple[Path, ...]:
+    """Make files of an install again from the packages they came from, as `packages.rebuild`.
+
+    `StoreError` for a package that is not what it was.
+    """
+    recipe = _recipe(version, is_native=_is_native(item.name for item in lost.items))
+
+    def job(item: Item, recipe: Recipe) -> Job:
+        form = read_package(same_file(item, work.downloads.cancel)).form
+        artifact = Artifact(item.url, item.name, item.size, item.sha256)
+        return Job(artifact, item.name, recipe.mapping(item), form)
+
+    rebuild_packages(recipe, work, lost, _AtHand(work.downloads.cancel), job)
+    return ()  # nothing of it is in the cache
+
+
+def _is_native(names: Iterable[str]) -> bool:
+    return any(name.startswith("amdrocm") for name in names)
+
+
+def _recipe(release: Version, *, is_native: bool) -> Recipe:
+    if is_native:
+        return Prefixed(native_prefix(release))
+    return Legacy(f"/opt/rocm-{release.xyz}", release)
 
 
 def are_signed(path: str) -> bool:
@@ -235,7 +261,7 @@ def _of_profile(
         msg = "`--profile` and `--with` cannot choose among RPM packages in a folder"
         raise UsageError(msg, hint="put the wanted ones in a folder of their own")
     index = candidates(found)
-    roots = (native if is_native else legacy).roots(index, release, request)
+    roots = (native.roots if is_native else legacy.roots_of)(index, release, request)
     host = this_host()
 
     def on_host(relation: Relation) -> bool | None:

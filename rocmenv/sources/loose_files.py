@@ -78,7 +78,7 @@ def read_packages(path: str) -> list[Loose]:
     Raises:
         ArchiveError: a file that should be a package is none, or a damaged one.
     """
-    return [_read(file) for file in package_files(path)]
+    return [read_package(file) for file in package_files(path)]
 
 
 def candidates(found: Sequence[Loose]) -> Index:
@@ -86,7 +86,8 @@ def candidates(found: Sequence[Loose]) -> Index:
     return Index.of(one.package for one in found)
 
 
-def _read(path: Path) -> Loose:
+def read_package(path: Path) -> Loose:
+    """The package `path`; raises as `read_packages`."""
     try:
         with path.open("rb") as file:
             form = FORMS.get(kind(file.read(HEAD)), "")

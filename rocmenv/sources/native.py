@@ -8,7 +8,6 @@ same names; the version decides.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,21 +16,15 @@ from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.version import Version
 from rocmenv.probe.host import debian_architecture, glibc, system_profile
-from rocmenv.sources.amd import (
-    ARCHITECTURE,
-    LIBC,
-    BelowPrefix,
-    is_left_out,
-    on_host,
-    read_keyring,
-)
+from rocmenv.sources.amd import ARCHITECTURE, LIBC, on_host
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.relation import by_version
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
 from rocmenv.sources.catalog import native_prefix
-from rocmenv.sources.packages import Chosen, Finished, PackagePlan
-from rocmenv.sources.relocate import relocate
+from rocmenv.sources.keyring import read_keyring
+from rocmenv.sources.legacy_rules import Prefixed
+from rocmenv.sources.packages import Chosen, PackagePlan
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -40,9 +33,11 @@ if TYPE_CHECKING:
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.sources.apt.closure import Need
     from rocmenv.sources.apt.index import Index, Package
-    from rocmenv.sources.base import Request, Work
+    from rocmenv.sources.base import Request
     from rocmenv.sources.catalog import Catalog
+    from rocmenv.sources.packages import Recipe
 
+_LIBRARIES = ("blas", "fft", "rand", "solver", "sparse", "rccl", "hiptensor", "rocalution")
 PROFILES: dict[str, tuple[str, ...]] = {
     "runtime": ("amdrocm{xy}{gfx}",),
     "hip": (
@@ -54,7 +49,15 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "amdrocm-amdsmi{xy}",
         "amdrocm-base{xy}",
     ),
+    "libraries": tuple(f"amdrocm-{name}{{xy}}{{gfx}}" for name in _LIBRARIES),
     "sdk": ("amdrocm-core-sdk{xy}{gfx}",),
+    "ml": ("amdrocm-core-sdk{xy}{gfx}", "amdrocm-dnn{xy}{gfx}", "amdrocm-ck{xy}{gfx}"),
+    "profilers": (
+        "amdrocm-profiler{xy}",
+        "amdrocm-profiler-base{xy}",
+        "amdrocm-debugger{xy}",
+        "amdrocm-developer-tools{xy}",
+    ),
     "full": ("amdrocm-core-sdk{xy}{gfx}", "amdrocm-developer-tools{xy}", "amdrocm-opencl{xy}"),
 }
 """The root packages of each profile; `{gfx}` is one for each GPU, or nothing for all of them.
@@ -66,28 +69,9 @@ _BY_FAMILY = (7, 14, 0, 0)
 _SUITE, _COMPONENT = "stable", "main"
 
 
-@dataclass(frozen=True, slots=True)
-class Native:
-    """The recipe: what is below `/opt/rocm/core-X.Y` becomes the prefix, with its texts."""
-
-    prefix: str
-
-    @property
-    def own_prefix(self) -> tuple[str, ...]:
-        """As `Recipe`."""
-        return (self.prefix,)
-
-    def mapping(self, _package: Package) -> BelowPrefix:
-        """As `Recipe`."""
-        return BelowPrefix(self.prefix.strip("/"))
-
-    def is_expected(self, member: str) -> bool:
-        """As `Recipe`."""
-        return is_left_out(member)
-
-    def finish(self, work: Work, paths: Sequence[str]) -> Finished:
-        """As `Recipe`."""
-        return Finished((), relocate(work.tree, self.prefix, work.prefix, paths, work.jobs).left)
+def recipe(release: Version) -> Recipe:
+    """How packages of `release` become a prefix."""
+    return Prefixed(native_prefix(release))
 
 
 def plan(
@@ -109,10 +93,11 @@ def plan(
         version=version,
         channel="native",
         chosen=tuple(Chosen(package, repository) for package in closure.packages),
-        recipe=Native(native_prefix(release)),
+        recipe=recipe(release),
         notes=repository.notes,
         host=tuple(str(need) for need in closure.unmet if need.is_known),
         remembered=remembered,
+        request=request,
     )
 
 
@@ -172,7 +157,7 @@ def roots(index: Index, release: Version, request: Request) -> list[str]:
         msg = f"{visible(request.profile)} is not a profile of the native channel"
         raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
     templates = [
-        *(PROFILES["hip"] if request.profile in ("sdk", "full") else ()),
+        *(() if request.profile == "runtime" else PROFILES["hip"]),
         *PROFILES[request.profile],
     ]
     wanted = []
@@ -192,8 +177,9 @@ def roots(index: Index, release: Version, request: Request) -> list[str]:
 
 
 def _names(index: Index, template: str, release: Version, request: Request) -> list[str]:
+    bare = template.format(xy=release.xy, gfx="")
     if "{gfx}" not in template or not request.targets:
-        return [template.format(xy=release.xy, gfx="")]
+        return [bare]
     names = []
     for target in request.targets:
         tries = [
@@ -201,6 +187,8 @@ def _names(index: Index, template: str, release: Version, request: Request) -> l
             for suffix in suffixes(target, release, request)
         ]
         found = next((name for name in tries if index.named(name)), None)
+        if found is None and not any(n.startswith(f"{bare}-gfx") for n in index.names()):
+            return [bare]  # the part has nothing of its own for each GPU
         if found is None:
             msg = f"the repository has no {tries[0]}: {release} is not built for {target}"
             hint = "without `--gpu` it comes for all GPUs that it knows: `--gpu all`"

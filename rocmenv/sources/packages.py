@@ -2,25 +2,67 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from urllib.parse import unquote
 
+from rocmenv.errors import StoreError
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import without_account
 from rocmenv.fetch.pipeline import Job, download_and_unpack
+from rocmenv.fetch.transfer import NotThereError
+from rocmenv.model.manifest import FOLDER, LINK
 from rocmenv.model.receipt import Item
+from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Built, Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-    from rocmenv.fetch.settle import Settled
-    from rocmenv.model.release import Artifact
+    from rocmenv.fetch.pipeline import Fetcher
     from rocmenv.model.version import Version
-    from rocmenv.sources.apt.index import Package
-    from rocmenv.sources.apt.repository import LoadedRepository
-    from rocmenv.sources.base import Work
+    from rocmenv.sources.base import Lost, Request, Work
     from rocmenv.sources.remembered import Remembered
+
+
+_INCOMPLETE = (
+    "the mirror is not complete: one made by `rocmenv mirror` has the packages of its `--profile` "
+    "and `--with`; make it with those that are asked for here, or use another `--mirror URL`"
+)
+
+
+class Package(Protocol):
+    """What a plan has to know of a package, of either kind; sizes are in bytes."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def version(self) -> str:
+        """Its whole version, as its repository writes it."""
+
+    @property
+    def size(self) -> int | None:
+        """How large its file is, None where the index does not say."""
+
+    @property
+    def installed_size(self) -> int | None:
+        """How much it takes on disk, None where the index does not say."""
+
+
+class Home(Protocol):
+    """The repository that a package comes from."""
+
+    @property
+    def origin(self) -> str:
+        """Its address, and its suite where it has one, as people may see them."""
+
+    def job(self, package: Any, mapping: Callable[[str], str | None]) -> Job:  # noqa: ANN401 - each takes packages of its own kind
+        """How to fetch, check and unpack `package`; raises `RepositoryError`."""
 
 
 class Finished(NamedTuple):
@@ -30,6 +72,14 @@ class Finished(NamedTuple):
     unrelocated: tuple[str, ...] = ()
 
 
+class Named(Protocol):
+    """A package, in an index or in a receipt."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
 class Recipe(Protocol):
     """How a channel makes a prefix out of its packages."""
 
@@ -37,14 +87,17 @@ class Recipe(Protocol):
     def own_prefix(self) -> tuple[str, ...]:
         """Absolute folders that mean the prefix in links of the packages."""
 
-    def mapping(self, package: Package) -> Callable[[str], str | None]:
+    def mapping(self, package: Named) -> Callable[[str], str | None]:
         """Where the members of a package go, as `Tree.add_deb` asks for it."""
 
     def is_expected(self, member: str) -> bool:
         """Whether it goes without saying that `member` is not in the prefix."""
 
     def finish(self, work: Work, paths: Sequence[str]) -> Finished:
-        """Make the unpacked `paths` fit their new place."""
+        """Make the unpacked `paths` fit their new place.
+
+        By new files in the place of old ones, never by edits: a file may have other names.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +105,7 @@ class Chosen:
     """A package, and the repository that it comes from."""
 
     package: Package
-    home: LoadedRepository
-
-    def artifact(self) -> Artifact:
-        """What to download; raises `RepositoryError` as `LoadedRepository.artifact`."""
-        return self.home.artifact(self.package)
+    home: Home
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +123,12 @@ class PackagePlan:
     notes: tuple[str, ...]
     host: tuple[str, ...]
     remembered: Remembered
+    request: Request
 
     @property
     def origin(self) -> str:
         """The addresses and suites that packages come from."""
-        return ", ".join(dict.fromkeys(c.home.repository.origin for c in self.chosen))
+        return ", ".join(dict.fromkeys(c.home.origin for c in self.chosen))
 
     @property
     def packages(self) -> tuple[Package, ...]:
@@ -101,30 +151,126 @@ class PackagePlan:
         """The sum of what the packages say they take on disk, documentation included."""
         return sum(p.installed_size or 0 for p in self.packages)
 
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The packages' files, in the order of their names."""
+        return tuple(
+            _item(job.artifact, c.package) for job, c in zip(self._jobs(), self.chosen, strict=True)
+        )
+
     def build(self, work: Work) -> Built:
         """Fetch, verify and unpack all packages, and make them fit their new place."""
         self.remembered.keep()
-        tree = Tree(work.tree, own_prefix=self.recipe.own_prefix, cancel=work.downloads.cancel)
-        jobs = [
-            Job(c.artifact(), c.package.name, self.recipe.mapping(c.package)) for c in self.chosen
-        ]
-        cached = download_and_unpack(
-            jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
-        )
-        settled = tree.settle()
-        done = self.recipe.finish(work, settled.paths)
-        return Built(
-            tuple(_item(job.artifact, c.package) for job, c in zip(jobs, self.chosen, strict=True)),
-            settled.files,
-            settled.size,
-            (*settled.notes, *done.notes, *self._left_out(settled)),
-            done.unrelocated,
-            cached,
-        )
+        try:
+            return assemble(self.recipe, self._jobs(), self.items, work)
+        except NotThereError as error:
+            msg = f"{error.message}, though the signed index lists it"
+            raise NotThereError(msg, hint=_INCOMPLETE) from error
 
-    def _left_out(self, settled: Settled) -> list[str]:
-        odd = (e for e in settled.left_out if not self.recipe.is_expected(e.member))
-        return [f"left out {e.member}: {e.reason}" for e in odd]
+    def _jobs(self) -> list[Job]:
+        return [c.home.job(c.package, self.recipe.mapping(c.package)) for c in self.chosen]
+
+
+def assemble(
+    recipe: Recipe,
+    jobs: Sequence[Job],
+    items: tuple[Item, ...],
+    work: Work,
+    files: Fetcher | None = None,
+) -> Built:
+    """Fetch and unpack `jobs`, whose files are `items`, and make a prefix of them.
+
+    `files` stands in for the downloads where the packages are at hand.
+    """
+    tree = Tree(work.tree, own_prefix=recipe.own_prefix, cancel=work.downloads.cancel)
+    cached = download_and_unpack(
+        jobs, files or work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
+    )
+    settled = tree.settle()
+    done = recipe.finish(work, settled.paths)
+    odd = (e for e in settled.left_out if not recipe.is_expected(e.member))
+    left_out = (f"left out {e.member}: {e.reason}" for e in odd)
+    return Built(
+        items,
+        settled.files,
+        settled.size,
+        settled.inventory,
+        (*settled.notes, *done.notes, *left_out),
+        done.unrelocated,
+        cached,
+    )
+
+
+def rebuild(
+    recipe: Recipe,
+    work: Work,
+    lost: Lost,
+    files: Fetcher | None = None,
+    job: Callable[[Item, Recipe], Job] | None = None,
+) -> tuple[Path, ...]:
+    """Make files of an install again in `work.tree`; the files of the cache that it took.
+
+    Only the packages that they came from are fetched. All other files of the install are
+    linked to, so that the recipe finds the tree that it had. `files` stands in for the
+    downloads where the packages are at hand, and `job` for `job_of`.
+
+    Raises `StoreError` for a package that the receipt does not have, and what fetching and
+    unpacking raise.
+    """
+    tree = Tree(work.tree, own_prefix=recipe.own_prefix, cancel=work.downloads.cancel)
+    owners = {e.owner for e in lost.entries if e.path in lost.wanted and e.owner}
+    items = [item for item in lost.items if item.name in owners]
+    if missing := owners - {item.name for item in items}:
+        msg = f"the receipt has no package `{min(missing)}`, which files are missing of"
+        raise StoreError(msg)
+    for entry in lost.entries:
+        if entry.kind == LINK and entry.owner:
+            tree.add_link(entry.path, entry.target, owner=entry.owner)
+    jobs = [(job or job_of)(item, recipe) for item in items]
+    cached = download_and_unpack(
+        jobs, files or work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
+    )
+    settled = tree.settle()
+    complete(work.tree, lost)
+    recipe.finish(work, settled.paths)
+    return cached
+
+
+def complete(tree: Path, lost: Lost) -> None:
+    """Add what `tree` lacks of an install, but for what rocmenv itself had made there."""
+    for entry in lost.entries:
+        new = tree / entry.path
+        if os.path.lexists(new):
+            continue
+        if entry.kind == FOLDER:
+            new.mkdir(parents=True)
+        elif entry.owner and entry.kind == LINK:
+            new.parent.mkdir(parents=True, exist_ok=True)
+            new.symlink_to(entry.target)
+        elif entry.owner and entry.path not in lost.wanted:
+            _add(lost.there / entry.path, new)
+
+
+def _add(old: Path, new: Path) -> None:
+    """The same file in the new place, by a hard link where there are any.
+
+    Recipes put new files in the place of those that they change.
+    """
+    if not old.is_file() or old.is_symlink():
+        return
+    new.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(old, new, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(old, new)
+
+
+def job_of(item: Item, recipe: Recipe) -> Job:
+    """How to fetch and unpack a package again, which the digest of the receipt vouches for."""
+    name = unquote(item.url.rpartition("/")[2])
+    artifact = Artifact(item.url, name, item.size, item.sha256)
+    form = "rpm" if name.endswith(".rpm") else "deb"
+    return Job(artifact, item.name, recipe.mapping(item), form)
 
 
 def _item(artifact: Artifact, package: Package) -> Item:

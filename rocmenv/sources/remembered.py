@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.transfer import Downloads
 
-_BY_HASH = re.compile(r"(.+)/by-hash/SHA256/([0-9a-f]{64})\Z")
+# Of a Debian-style repository, and of an RPM repository as createrepo_c names its files.
+_BY_HASH = re.compile(
+    r"(.+)/(?:by-hash/SHA256/|repodata/(?=[0-9a-f]{64}-primary\.xml))([0-9a-f]{64})(?:-[a-z.0-9]+)?\Z"
+)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _NOTE = 32
 """The length of the names of notes; kept files have longer ones."""

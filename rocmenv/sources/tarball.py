@@ -11,18 +11,18 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import HostError, RepositoryError, ResolveError
+from rocmenv.errors import RepositoryError, ResolveError
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import shown, without_account
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.model.version import Version
-from rocmenv.probe.host import glibc
 from rocmenv.sources.base import Built, Part
 from rocmenv.sources.catalog import address, tarball_name
 from rocmenv.sources.index_page import read_page
 from rocmenv.sources.remembered import Remembered
+from rocmenv.sources.therock import check_host
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,8 +41,6 @@ _NAME = re.compile(
 )
 # Archives of tests and sanitizer builds lie beside the others.
 _NOT_FOR_USE = ("-tests", "-asan", "-tsan")
-# Built on manylinux_2_28 (source: TheRock's design notes on manylinux builds).
-_GLIBC = (2, 28)
 # Times the packed size that an archive takes on disk (3.5 to 5 in those that were measured).
 _UNPACKED = 5
 
@@ -109,6 +107,7 @@ class TarballPlan:
     archive: Archive
     sha256: str | None
     remembered: Remembered
+    request: Request
     notes: tuple[str, ...] = ()
     host: tuple[str, ...] = ()
     channel: str = "tarball"
@@ -133,6 +132,14 @@ class TarballPlan:
         """A guess by the archive's size."""
         return None if self.archive.size is None else self.archive.size * _UNPACKED
 
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The one file."""
+        archive = self.archive
+        return (
+            Item(archive.name, self.origin, archive.size or 0, self.sha256 or "", archive.text),
+        )
+
     def build(self, work: Work) -> Built:
         """Download and unpack the archive."""
         self.remembered.keep()
@@ -141,17 +148,22 @@ class TarballPlan:
         tree = Tree(work.tree, cancel=work.downloads.cancel)
         tree.add_tar(path, owner=self.archive.name)
         settled = tree.settle()
-        item = Item(
-            self.archive.name, self.origin, path.stat().st_size, path.name, self.archive.text
+        item = replace(self.items[0], size=path.stat().st_size, sha256=path.name)
+        return Built(
+            (item,),
+            settled.files,
+            settled.size,
+            settled.inventory,
+            settled.notes,
+            cached=(path,),
         )
-        return Built((item,), settled.files, settled.size, settled.notes, cached=(path,))
 
 
 def plan(
     data: Catalog, release: Version, version: Version, request: Request, downloads: Downloads
 ) -> TarballPlan:
     """The plan to install `release` as `version`. Reads the index; changes nothing."""
-    _check_host(release)
+    check_host(release)
     place = data.place(release)
     remembered = Remembered(downloads)
     known = data.release(release)
@@ -174,18 +186,9 @@ def plan(
         archive=_with_size(archive, downloads),
         sha256=data.hashes.get((archive.text, archive.system, group)),
         remembered=remembered,
+        request=request,
         notes=tuple(notes),
     )
-
-
-def _check_host(release: Version) -> None:
-    host = glibc()
-    if host is None or host < _GLIBC:
-        needs = ".".join(map(str, _GLIBC))
-        has = f"glibc {'.'.join(map(str, host))}" if host else "no glibc"
-        msg = f"release {release} needs glibc {needs} or newer, and this machine has {has}"
-        hint = "use a container with a newer Debian, Ubuntu or Enterprise Linux"
-        raise HostError(msg, hint=hint)
 
 
 def _listed(

@@ -57,18 +57,34 @@ def render(
     installed: Mapping[Version, Installed],
     aliases: Mapping[str, str],
     search: Sequence[str],
+    said: Mapping[Version, str | None] | None = None,
 ) -> None:
-    """Make `activations/` fit what is installed; each file changes in one step."""
+    """Make `activations/` fit what is installed; each file changes in one step.
+
+    `said` has what the prefix of each link says of itself, which the texts compare (empty:
+    nothing to compare). A link with None there gets no text, and neither do the words that
+    stand for it: its prefix is another release now.
+    """
+    said = said or {}
+    left_out = {version for version, text in said.items() if text is None}
     linked = tuple(item.prefix for item in installed.values() if item.receipt.is_link)
     wanted: dict[str, tuple[str, str]] = {}
     for version, item in installed.items():
+        if version in left_out:
+            continue
         activation = Activation(
-            str(version), steps(item.receipt.layout), item.receipt.prefix, linked, tuple(search)
+            str(version),
+            steps(item.receipt.layout),
+            item.receipt.prefix,
+            item.receipt.inner,
+            linked,
+            tuple(search),
+            said.get(version) or "",
         )
         for suffix, text in _texts(activation).items():
             wanted[f"{version}.{suffix}"] = ("text", text)
     for word, version in names(list(installed), aliases).items():
-        for suffix in SUFFIXES:
+        for suffix in SUFFIXES if version not in left_out else ():
             wanted[f"{word}.{suffix}"] = ("link", f"{version}.{suffix}")
     for name, (kind, content) in wanted.items():
         _put(str(root.activations / name), kind, content)

@@ -56,6 +56,21 @@ def locked(root: Root, name: str, purpose: str, wait: float = PATIENCE) -> Itera
             lock.release()
 
 
+def seems_held(root: Root, name: str) -> bool:
+    """Whether a process that is alive says that it holds a lock; for lists, not for decisions.
+
+    Asking for the lock itself would be in the way of who takes it at that moment.
+    """
+    try:
+        text = (root.locks / f"{name}.holder").read_text(encoding="utf-8")
+        os.kill(int(text.partition(" ")[0]), 0)
+    except PermissionError:
+        return True  # another user's process
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True
+
+
 def ready_to_write(root: Root) -> None:
     """Make the root's folders; `RootError` when it cannot be written to."""
     for folder in (

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 RECEIPT_FOLDER = ".rocmenv"
 RECEIPT = f"{RECEIPT_FOLDER}/receipt.json"
 """The receipt in the folder of a version."""
+MANIFEST = f"{RECEIPT_FOLDER}/manifest"
+"""The list of its files beside it; a link has none."""
 VARIABLES = ("ROCM_ROOT", "ROCMENV_ROOT")
 FROM_SHIM = "ROCMENV_SHIM_ROOT"
 """Set by shims and hooks, which know their root by their own place."""
@@ -47,6 +49,11 @@ class Root:
     def default(self) -> Path:
         """The user's default version, in the form of a pin."""
         return self.path / "version"
+
+    @property
+    def projects(self) -> Path:
+        """The folders whose pins were seen."""
+        return self.path / "projects"
 
     @property
     def config(self) -> Path:
@@ -90,6 +97,10 @@ class Root:
     def receipt(self, version: Version) -> Path:
         """The receipt of one version."""
         return self.version(version) / RECEIPT
+
+    def manifest(self, version: Version) -> Path:
+        """The list of the files of one version."""
+        return self.version(version) / MANIFEST
 
 
 def find_root(process: Process, option: str | None = None) -> Root:

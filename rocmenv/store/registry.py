@@ -30,6 +30,12 @@ class Installed:
         """The version."""
         return self.receipt.version
 
+    @property
+    def folder(self) -> str:
+        """The folder with all its files, of which the prefix may be a part."""
+        inner = self.receipt.inner
+        return self.prefix.removesuffix(f"/{inner}") if inner else self.prefix
+
 
 @dataclass(frozen=True, slots=True)
 class Broken:
@@ -91,7 +97,13 @@ def find(root: Root, version: Version) -> Installed:
     except StoreError as error:
         hint = error.hint or f"remove it: `rocmenv uninstall {version}`"
         raise StoreError(error.message, hint=hint) from error
-    prefix = str(root.version(version)) if receipt.prefix is None else str(receipt.prefix)
+    if receipt.prefix is None:
+        prefix = os.path.join(root.version(version), receipt.inner).rstrip("/")
+    else:
+        prefix = str(receipt.prefix)
+    if not os.path.isdir(prefix) and receipt.prefix is None:
+        msg = f"{prefix}, where {version} should be, is gone"
+        raise StoreError(msg, hint=f"install it again: `rocmenv install --reinstall {version}`")
     if not os.path.isdir(prefix):
         msg = f"{prefix}, which {version} is linked to, is gone"
         raise StoreError(msg, hint=f"run `rocmenv unlink --yes {version}`")

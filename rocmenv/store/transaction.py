@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 
 from rocmenv.errors import LockedError, RootError, StoreError
 from rocmenv.store import registry, trash
-from rocmenv.store.lock import WRITERS, locked, not_writable
-from rocmenv.store.paths import RECEIPT, RECEIPT_FOLDER
+from rocmenv.store.lock import WRITERS, locked, not_writable, seems_held
+from rocmenv.store.paths import MANIFEST, RECEIPT, RECEIPT_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from rocmenv.errors import RocmenvError
@@ -52,16 +52,23 @@ class Stage:
         """The folder that becomes `versions/VERSION`."""
         return self.folder / "tree"
 
-    def commit(self, receipt: Receipt) -> None:
+    def commit(self, receipt: Receipt, manifest: Iterable[str] | None = None) -> None:
         """Write the receipt and let the version appear, in place of one that is there.
+
+        `manifest` are the lines of the list of its files, for one that has files.
 
         The files reach the disk first: after a power cut the receipt must not stand for
         files that are not there. Raises `StoreError` when it cannot be put there.
         """
         target = self.root.version(self.version)
         must_be_ours(target)
-        self._write_receipt(receipt.render())
-        _sync(self.tree)
+        # What a source has brought under this name goes: it may be a link to anywhere.
+        trash.delete(self.tree / RECEIPT_FOLDER)
+        (self.tree / RECEIPT_FOLDER).mkdir()
+        self._write(RECEIPT, (receipt.render(),))
+        if manifest is not None:
+            self._write(MANIFEST, manifest)
+        sync(self.tree)
         with locked(self.root, WRITERS, f"install {self.version}"):
             try:
                 self._put_in_place(target)
@@ -71,14 +78,10 @@ class Stage:
                 raise StoreError(msg) from error
             _sync_folder(self.root.versions)
 
-    def _write_receipt(self, text: str) -> None:
-        # What a source has brought under this name goes: it may be a link to anywhere.
-        folder = self.tree / RECEIPT_FOLDER
-        trash.delete(folder)
-        folder.mkdir()
+    def _write(self, name: str, texts: Iterable[str]) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with os.fdopen(os.open(self.tree / RECEIPT, flags, 0o644), "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(os.open(self.tree / name, flags, 0o644), "wb") as file:
+            file.writelines(text.encode("utf-8", "surrogateescape") for text in texts)
 
     def _put_in_place(self, target: Path) -> None:
         old = self.root.trash / self.folder.name
@@ -201,6 +204,26 @@ def recover(root: Root) -> list[str]:
     return stopped
 
 
+def leftovers(root: Root) -> list[str]:
+    """The folders of changes that have ended, or have stopped: in `staging/` and `trash/`.
+
+    Only looks. What stays of a change that is under way is not among them.
+    """
+    noted = set(_names(root.journal))
+    return [
+        str(folder / name)
+        for folder in (root.staging, root.trash)
+        for name in sorted(_names(folder))
+        if name not in noted or not seems_held(root, name.rpartition(".")[0])
+    ]
+
+
+def _names(folder: Path) -> list[str]:
+    with suppress(OSError):
+        return os.listdir(folder)
+    return []
+
+
 def _put_back(root: Root, version: str, name: str) -> bool:
     """Undo a replacement that stopped between its two renames; whether the old one returned.
 
@@ -238,7 +261,8 @@ def _exchange(one: Path, other: Path) -> bool:
     return bool(libc.renameat2(here, os.fsencode(one), here, os.fsencode(other), both) == 0)
 
 
-def _sync(tree: Path) -> None:
+def sync(tree: Path) -> None:
+    """Let what was written to the file system of the folder `tree` reach the disk."""
     # One call for the whole file system costs about what the data need to reach the disk;
     # a call a file costs a disk turn each.
     descriptor = os.open(tree, os.O_RDONLY)

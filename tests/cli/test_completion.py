@@ -12,6 +12,8 @@ from tests.builders import clean_environ, fake_prefix, root_with
 from tests.cli.runner import COMMAND, run
 from tests.shells.harness import find
 
+GFX115X = ["gfx115X-all", "gfx115X-igpu"]
+
 
 def offered(root: Root, line: str) -> list[str]:
     """What bash gets for the last word of `line`."""
@@ -37,9 +39,16 @@ def offered(root: Root, line: str) -> list[str]:
         ("rocmenv install --profile s", ["sdk"]),
         ("rocmenv install --channel d", ["distro"]),
         ("rocmenv config get legacy.m", ["legacy.mirror"]),
-        ("rocmenv config set channel ", ["auto", "legacy", "tarball", "native", "distro"]),
+        (
+            "rocmenv config set channel ",
+            ["auto", "legacy", "rpm", "tarball", "native", "wheels", "distro"],
+        ),
         ("rocmenv config set offline t", ["true"]),
         ("rocmenv config set aliases.mine 6.3", ["6.3.0"]),
+        ("rocmenv config set targets gfx120X", ["gfx120X-all"]),
+        ("rocmenv gpu --gpu gfx115", [*(f"gfx115{n}" for n in range(4)), *GFX115X]),
+        ("rocmenv gpu --gpu gfx90a,GFX125x-d", ["gfx90a,gfx125X-dcgpu"]),
+        ("rocmenv gpu --gpu n", ["none"]),
         ("rocmenv init fi", ["fish"]),
     ],
 )
@@ -66,8 +75,10 @@ def test_what_a_command_would_refuse_is_not_offered(root: Root, tmp_path: Path) 
     for version in ("6.2.4", "6.2.0"):
         run(root, "link", str(fake_prefix(tmp_path / version, version))).fine()
     (tmp_path / "6.2.0").rename(tmp_path / "gone")
-    assert offered(root, "rocmenv uninstall ") == ["plain,6.4.1", "plain,6.3.0"]
-    assert offered(root, "rocmenv unlink ") == ["plain,6.2.4", "plain,6.2.0"]
+    links = ["plain,6.2.4", "plain,6.2.0"]
+    assert offered(root, "rocmenv uninstall ") == ["plain,6.4.1", "plain,6.3.0", *links]
+    assert offered(root, "rocmenv unlink ") == links
+    assert offered(root, "rocmenv link --refresh ") == links
 
 
 @pytest.mark.parametrize("line", ["rocmenv exec hipcc a", "rocmenv +6.3 hipcc a"])

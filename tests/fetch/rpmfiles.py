@@ -46,7 +46,7 @@ def signature_header(*values: tuple[int, int, bytes]) -> bytes:
     """A header of signatures: tag, type and bytes of each, padded as in a package."""
     rows, data = b"", b""
     for tag, kind, value in values:
-        count = len(value) if kind == 7 else 1
+        count = len(value) if kind == 7 else value.count(b"\0")
         rows += _ENTRY.pack(tag, kind, len(data), count)
         data += value
     raw = struct.pack(">4s4xII", b"\x8e\xad\xe8\x01", len(values), len(data)) + rows + data

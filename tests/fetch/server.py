@@ -21,10 +21,11 @@ PIECE = 16 * 1024
 
 @dataclass
 class Request:
-    """One request that came: its path and its headers."""
+    """One request that came: its path, its headers, and the port that it came from."""
 
     path: str
     headers: dict[str, str]
+    port: int = 0
 
 
 @dataclass
@@ -36,13 +37,16 @@ class Site:
     a number is a status, `("cut", N)` sends N bytes and closes, `("say", BODY, TYPE)` sends
     another body with status 200, `("wait", SECONDS)` waits before it serves,
     `("drip", SECONDS)` waits between pieces, `("redirect", URL)` redirects,
-    `("whole",)` ignores Range, `("busy", SECONDS)` is 503 with Retry-After.
+    `("whole",)` ignores Range, `("busy", SECONDS)` is 503 with Retry-After,
+    `("part", FIRST)` answers a range with the bytes from FIRST on. `headers` are further
+    ones for a path's file.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
     script: dict[str, list[object]] = field(default_factory=dict)
     seen: list[Request] = field(default_factory=list)
     always: dict[str, object] = field(default_factory=dict)
+    headers: dict[str, dict[str, str]] = field(default_factory=dict)
     etag: Callable[[bytes], str | None] = lambda body: f'"{hashlib.sha256(body).hexdigest()[:16]}"'
     modified: bool = True
     url: str = ""
@@ -94,7 +98,8 @@ def serving(site: Site, certificate: Path | None = None) -> Iterator[Site]:
 
 def _answer(handler: BaseHTTPRequestHandler, site: Site) -> None:
     path = handler.path
-    site.seen.append(Request(path, dict(handler.headers.items())))
+    port = handler.client_address[1]
+    site.seen.append(Request(path, dict(handler.headers.items()), port))
     queue = site.script.get(path)
     action = queue.pop(0) if queue else site.always.get(path)
     if isinstance(action, int):
@@ -119,7 +124,7 @@ def _serve_file(
     body = site.files[path]
     if words[0] == "wait":
         time.sleep(float(str(words[1])))
-    headers = {"Content-Type": "application/octet-stream"}
+    headers = {"Content-Type": "application/octet-stream", **site.headers.get(path, {})}
     etag = site.etag(body)
     if etag:
         headers["ETag"] = etag
@@ -128,7 +133,7 @@ def _serve_file(
     if etag and handler.headers.get("If-None-Match") == etag:
         _send(handler, 304, b"", headers)
         return
-    start = 0 if words[0] == "whole" else _asked_start(handler, headers)
+    start = _start(handler, headers, words)
     if start >= len(body) > 0:
         _send(handler, 416, b"", {"Content-Range": f"bytes */{len(body)}"})
         return
@@ -146,6 +151,14 @@ def _serve_file(
         if words[0] == "drip":
             handler.wfile.flush()
             time.sleep(float(str(words[1])))
+
+
+def _start(
+    handler: BaseHTTPRequestHandler, headers: dict[str, str], words: tuple[object, ...]
+) -> int:
+    if words[0] == "part":
+        return int(str(words[1]))
+    return 0 if words[0] == "whole" else _asked_start(handler, headers)
 
 
 def _asked_start(handler: BaseHTTPRequestHandler, headers: dict[str, str]) -> int:

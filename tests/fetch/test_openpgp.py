@@ -278,6 +278,27 @@ def test_a_tampered_text_with_a_detached_signature(ring: Ring, judge: str) -> No
     assert "is not the one" in error.message, judge
 
 
+def test_the_old_form_of_signatures_needs_gpgv(
+    cases: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Version 3, made by GnuPG 1 as for RPM packages; a newer GnuPG makes none."""
+    tool("gpgv")
+    folder = cases / "openpgp"
+    names = ("signed.txt", "version-3.asc", "version-3-sha1.asc", "version-3.key")
+    text, good, weak, key = ((folder / name).read_bytes() for name in names)
+    verified = verify(text, good, key, None)
+    assert verified.data == text
+    assert "old form of version 3" in verified.notes[0]
+    with pytest.raises(SignatureError, match="is not the one that key"):
+        verify(text + b"more", good, key, None)
+    with pytest.raises(SignatureError, match="uses SHA1, which can be forged"):
+        verify(text, weak, key, None)
+    monkeypatch.setattr(gpgv, "is_available", lambda: False)
+    with pytest.raises(SignatureError, match="has the old form of version 3") as caught:
+        verify(text, good, key, None)
+    assert "gpgv" in (caught.value.hint or "")
+
+
 def test_a_key_bound_with_sha1_needs_gpgv(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
     """ROCm/legacy-rocm-build issue 5619: AMD's key of 2016 is such a key."""
     tool("gpgv")

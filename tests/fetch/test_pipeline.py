@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rocmenv.errors import ArchiveError, TransferError
-from rocmenv.fetch import archive, members, pipeline
+from rocmenv.fetch import archive, disk, members, pipeline
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.decode import Stream
 from rocmenv.fetch.pipeline import Job, download_and_unpack
@@ -143,7 +143,7 @@ def test_a_thread_that_was_stalled_writes_nothing_after_a_failure(
             stalled.wait(10)
         return content(stream, entry)
 
-    monkeypatch.setattr(archive, "content", slow)
+    monkeypatch.setattr(disk, "content", slow)
     monkeypatch.setattr(pipeline, "_GRACE", 0.1)
     many = job(site, "many", body=tar(*(member(f"f{n}", b"1") for n in range(200))))
     bad = job(site, "bad", body=tar(member("good", b"x"), member("../evil", b"x")))

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import subprocess
 import sys
 import threading
 import time
+from email.utils import formatdate
 from pathlib import Path
 
 import pytest
 
 from rocmenv.errors import SpaceError, TransferError
 from rocmenv.fetch import partial, transfer
+from rocmenv.fetch.certificates import Certificates
+from rocmenv.fetch.network import Network
 from rocmenv.fetch.stop import Interrupted
 from rocmenv.fetch.transfer import Downloads, NotThereError
 from rocmenv.model.release import Artifact
 from tests.fetch.server import Site, serving
-from tests.tools import tool
 
 BODY = bytes(range(256)) * 2000
 NAME = "data.bin"
@@ -122,7 +125,7 @@ def test_a_partial_file_of_the_run_before_is_continued(site: Site, downloads: Do
     site.script[f"/{NAME}"] = [("cut", 100_000), 500, 500, 500]
     with pytest.raises(TransferError):
         downloads.fetch(wanted)
-    again = Downloads(downloads.cache, pause=0.01)
+    again = Downloads(downloads.cache, network=Network(pause=0.01))
     assert again.fetch(wanted).read_bytes() == BODY
     assert site.seen[-1].headers["Range"] == "bytes=100000-"
 
@@ -227,6 +230,184 @@ def test_a_server_cannot_ask_for_an_endless_pause(site: Site, tmp_path: Path) ->
     assert waits.pauses == [30, 7]
 
 
+def test_a_server_may_name_the_time_to_come_back(site: Site, tmp_path: Path) -> None:
+    """Retry-After as a date: in some seconds, long ago, beyond reason; and nonsense."""
+    artifact(site)
+    soon, past, far = (formatdate(time.time() + n, usegmt=True) for n in (20, -99, 99_999))
+    texts = [soon, past, far, "nonsense", "-5", "1e9", ""]
+    site.script[f"/{NAME}"] = [("busy", text) for text in texts]
+    waits = Waits()
+    network = Network(retries=len(texts), pause=1e-9)
+    downloads = Downloads(tmp_path / "cache", cancel=waits, network=network)
+    assert downloads.read(f"{site.url}/{NAME}") == BODY
+    assert waits.pauses[0] == pytest.approx(20, abs=3)
+    assert waits.pauses[1] == 30
+    assert len(waits.pauses) == 2  # the others are the client's own, below a second
+
+
+def test_pauses_grow_and_differ(site: Site, tmp_path: Path) -> None:
+    site.always["/x"] = 429
+    waits = Waits()
+    with pytest.raises(TransferError, match="HTTP 429"):
+        Downloads(tmp_path, cancel=waits, network=Network(retries=8)).read(f"{site.url}/x")
+    bounds = [(min(30, 2**n), min(30, 1.5 * 2**n)) for n in range(8)]
+    assert len(waits.pauses) == 8
+    for pause, (least, most) in zip(waits.pauses, bounds, strict=True):
+        assert least <= pause <= most
+    assert any(pause != least for pause, (least, _) in zip(waits.pauses, bounds, strict=True))
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 520])
+def test_what_may_pass_is_tried_again(site: Site, downloads: Downloads, status: int) -> None:
+    site.files["/x"] = b"y"
+    site.script["/x"] = [status, status]
+    assert downloads.read(f"{site.url}/x") == b"y"
+
+
+@pytest.mark.parametrize("status", [400, 402, 405, 501, 505])
+def test_what_will_not_pass_is_not(site: Site, downloads: Downloads, status: int) -> None:
+    site.always["/x"] = status
+    with pytest.raises(TransferError, match=f"HTTP {status}"):
+        downloads.read(f"{site.url}/x")
+    assert site.count("/x") == 1
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+def test_the_number_of_tries_is_what_was_set(site: Site, tmp_path: Path, retries: int) -> None:
+    site.always["/x"] = 503
+    network = Network(retries=retries, pause=0.01)
+    with pytest.raises(TransferError):
+        Downloads(tmp_path / "cache", network=network).read(f"{site.url}/x")
+    assert site.count("/x") == retries + 1
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("first", [50_000, 150_000])
+def test_a_part_that_nobody_asked_for_is_never_appended(
+    site: Site, downloads: Downloads, first: int, *, known: bool
+) -> None:
+    """206 with another range than the one that was asked for."""
+    wanted = artifact(site, known=known)
+    site.script[f"/{NAME}"] = [("cut", 100_000), ("part", first)]
+    assert downloads.fetch(wanted).read_bytes() == BODY
+    assert [r.headers.get("Range") for r in site.seen] == [None, "bytes=100000-", None]
+
+
+@pytest.mark.parametrize("action", [("part", 50_000), 416])
+def test_starting_again_is_no_try(
+    site: Site, downloads: Downloads, tmp_path: Path, action: object
+) -> None:
+    """Also where no failure is forgiven."""
+    wanted = artifact(site)
+    site.script[f"/{NAME}"] = [("cut", 100_000), action]
+    strict = Downloads(tmp_path / "cache", network=Network(retries=0))
+    with pytest.raises(TransferError, match="ended after"):
+        strict.fetch(wanted)
+    assert strict.fetch(wanted).read_bytes() == BODY
+
+
+def test_a_range_that_nobody_asked_for_cannot_be_beyond(site: Site, downloads: Downloads) -> None:
+    site.always[f"/{NAME}"] = 416
+    with pytest.raises(TransferError, match="nobody asked for"):
+        downloads.fetch(artifact(site))
+    assert site.count(f"/{NAME}") == 1
+
+
+def test_a_part_without_asking_is_refused(site: Site, downloads: Downloads) -> None:
+    artifact(site)
+    site.always[f"/{NAME}"] = ("part", 1000)
+    with pytest.raises(TransferError, match="HTTP 206"):
+        downloads.fetch(artifact(site))
+    assert leftovers(downloads) == []
+
+
+def test_a_file_that_never_stands_still_is_told(site: Site, downloads: Downloads) -> None:
+    wanted = artifact(site, known=False)
+    site.always[f"/{NAME}"] = ("cut", 100_000)
+    tags = iter(range(100))
+    site.etag = lambda _body: f'"{next(tags)}"'
+    site.modified = False
+    with pytest.raises(TransferError, match="changes again and again") as caught:
+        downloads.fetch(wanted)
+    assert "later" in (caught.value.hint or "")
+    assert leftovers(downloads) == []
+
+
+def test_another_tag_on_each_server_of_one_address_is_no_change(
+    site: Site, downloads: Downloads
+) -> None:
+    """The digest decides; of this file every part is right."""
+    tags = iter(range(100))
+    site.etag = lambda _body: f'"{next(tags)}"'
+    site.script[f"/{NAME}"] = [("cut", 100_000)]
+    assert downloads.fetch(artifact(site)).read_bytes() == BODY
+
+
+def test_a_part_from_another_mirror_is_continued(site: Site, downloads: Downloads) -> None:
+    wanted = artifact(site)
+    site.script[f"/{NAME}"] = [("cut", 100_000), 404]
+    with pytest.raises(NotThereError):
+        downloads.fetch(wanted)
+    with serving(Site({f"/other/{NAME}": BODY}, etag=lambda _: '"mine"')) as other:
+        there = Artifact(f"{other.url}/other/{NAME}", NAME, wanted.size, wanted.sha256)
+        assert downloads.fetch(there).read_bytes() == BODY
+        assert other.seen[0].headers["Range"] == "bytes=100000-"
+        assert "If-Range" not in other.seen[0].headers
+
+
+PACKED = gzip.compress(bytes(range(256)) * 2000, mtime=0) * 100
+FAULTS = {
+    "cut off for good": (PACKED[:70_000], "is too short for `x.gz`: 70000 bytes", "only a part"),
+    "much too long": (
+        PACKED * 9,
+        f"is too long for `x.gz`: {len(PACKED) * 9} bytes",
+        "another file",
+    ),
+    "a little too long": (PACKED + b"x", "is too long for `x.gz`", "another file"),
+    "other content": (PACKED[:-1] + b"x", "has not the content of `x.gz`", "it was changed"),
+    "empty": (b"", "is not `x.gz`: 0 bytes came", "empty file"),
+    "a page": (b"<!doctype html>", "a web page instead of gzip", "login page"),
+    "a large page": (b"<!doctype html>" * 9000, "a web page instead of gzip", "login page"),
+    "another format": (b"PK\x03\x04" * 9, "zip instead of gzip", "another mirror"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_of_a_file_has_its_own_words(
+    site: Site, downloads: Downloads, fault: str
+) -> None:
+    body, words, hint = FAULTS[fault]
+    wanted = artifact(site, body=PACKED, name="x.gz")
+    site.files["/x.gz"] = body
+    with pytest.raises(TransferError) as caught:
+        downloads.fetch(wanted)
+    assert words in caught.value.message
+    assert wanted.url in caught.value.message
+    assert hint in (caught.value.hint or "")
+    assert leftovers(downloads) == []
+
+
+def test_the_words_for_faults_differ() -> None:
+    assert len({(words, hint) for _, words, hint in FAULTS.values()}) >= len(FAULTS) - 1
+
+
+def test_of_a_file_of_another_size_little_is_read(site: Site, downloads: Downloads) -> None:
+    """What is announced tells before gigabytes have come."""
+    wanted = artifact(site, body=bytes(8_000_000))
+    site.files[f"/{NAME}"] = bytes(4_000_000)
+    told: list[int] = []
+    with pytest.raises(TransferError, match="4000000 bytes came .*8000000 bytes were announced"):
+        downloads.fetch(wanted, told.append)
+    assert sum(told) <= 1_000_000
+
+
+def test_a_link_that_breaks_says_that_it_can_go_on(site: Site, downloads: Downloads) -> None:
+    site.always[f"/{NAME}"] = ("cut", 0)
+    with pytest.raises(TransferError, match="ended after 0 of 512000 bytes") as caught:
+        downloads.fetch(artifact(site))
+    assert "continued from there" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize("status", [403, 404, 410])
 def test_absent_and_forbidden_are_one(site: Site, downloads: Downloads, status: int) -> None:
     """Object storage answers 403 for an object that does not exist (R14)."""
@@ -324,14 +505,6 @@ def test_redirects_leave_the_web_for_nothing(site: Site, downloads: Downloads, t
         downloads.read(f"{site.url}/old")
 
 
-def test_encrypted_is_never_redirected_to_plain() -> None:
-    from rocmenv.fetch.connection import _check_redirect  # noqa: PLC0415 - private, for this test alone
-
-    _check_redirect("http://a.invalid/x", "https://a.invalid/x")
-    with pytest.raises(TransferError, match="not encrypted"):
-        _check_redirect("https://a.invalid/x", "http://a.invalid/x")
-
-
 def test_a_redirect_circle_ends(site: Site, downloads: Downloads) -> None:
     site.always["/round"] = ("redirect", "/round")
     with pytest.raises(TransferError):
@@ -380,14 +553,16 @@ def test_an_unknown_host_is_one_clear_error(downloads: Downloads) -> None:
 def test_a_refused_connection_is_not_repeated(downloads: Downloads) -> None:
     start = time.monotonic()
     with pytest.raises(TransferError, match="refused"):
-        Downloads(downloads.cache, attempts=5, pause=5.0).read("http://127.0.0.1:9/x")
+        Downloads(downloads.cache, network=Network(pause=5.0, retries=4)).read(
+            "http://127.0.0.1:9/x"
+        )
     assert time.monotonic() - start < 3
 
 
 def test_a_silent_server_times_out(site: Site, downloads: Downloads) -> None:
     artifact(site)
     site.always[f"/{NAME}"] = ("wait", 2)
-    hasty = Downloads(downloads.cache, timeout=0.2, attempts=2, pause=0.01)
+    hasty = Downloads(downloads.cache, network=Network(timeout=0.2, pause=0.01, retries=1))
     with pytest.raises(TransferError, match="does not answer in time"):
         hasty.read(f"{site.url}/{NAME}")
     assert site.count(f"/{NAME}") == 2
@@ -402,17 +577,6 @@ def test_plain_answers_to_an_encrypted_request_are_not_a_cut_connection(
         Downloads(tmp_path / "cache", cancel=waits).read(url)
     assert "`http:`" in (caught.value.hint or "")
     assert waits.pauses == []
-
-
-def test_the_proxy_variable_is_used(
-    site: Site, downloads: Downloads, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("http_proxy", site.url)
-    site.files["http://repo.example.invalid/x"] = b"through the proxy"
-    assert downloads.read("http://repo.example.invalid/x") == b"through the proxy"
-    monkeypatch.undo()
 
 
 def test_the_password_of_an_address_is_sent_and_never_shown(
@@ -501,7 +665,7 @@ def test_cancel_stops_a_wait(site: Site, tmp_path: Path, action: object) -> None
     artifact(site)
     site.always[f"/{NAME}"] = action
     cancel = threading.Event()
-    stopped = Downloads(tmp_path / "cache", cancel=cancel, pause=20.0)
+    stopped = Downloads(tmp_path / "cache", cancel=cancel, network=Network(pause=20.0))
     threading.Timer(0.2, cancel.set).start()
     start = time.monotonic()
     with pytest.raises(Interrupted):
@@ -578,18 +742,6 @@ def test_the_names_of_the_module_are_public() -> None:
     assert transfer.NotThereError is NotThereError
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of 127.0.0.1, and its key, that nobody vouches for."""
-    openssl = tool("openssl")
-    path = tmp_path_factory.mktemp("tls") / "server.pem"
-    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"]
-    more = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(path), "-out", f"{path}.crt"]
-    subprocess.run([openssl, *words, *more], check=True, capture_output=True)
-    path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
-    return path
-
-
 def test_a_certificate_that_nobody_vouches_for_is_named(
     certificate: Path, downloads: Downloads
 ) -> None:
@@ -600,22 +752,20 @@ def test_a_certificate_that_nobody_vouches_for_is_named(
         assert secure.seen == []
 
 
-def test_encrypted_downloads_are_resumed_and_stopped(
-    certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_encrypted_downloads_are_resumed_and_stopped(certificate: Path, tmp_path: Path) -> None:
+    trusting = Network(pause=0.01, certificates=Certificates(extra=str(certificate)))
     with serving(Site(), certificate=certificate) as secure:
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         wanted = artifact(secure)
         secure.script[f"/{NAME}"] = [("cut", 100_000), ("drip", 0.05)]
         cancel = threading.Event()
-        stopped = Downloads(tmp_path / "cache", cancel=cancel, pause=0.01)
+        stopped = Downloads(tmp_path / "cache", cancel=cancel, network=trusting)
         threading.Timer(0.5, cancel.set).start()
         start = time.monotonic()
         with pytest.raises(Interrupted):
             stopped.fetch(wanted)
         assert time.monotonic() - start < 1.5
-        assert Downloads(tmp_path / "cache").fetch(wanted).read_bytes() == BODY
+        again = Downloads(tmp_path / "cache", network=trusting)
+        assert again.fetch(wanted).read_bytes() == BODY
         secure.always["/old"] = ("redirect", "http://127.0.0.1:9/x")
         with pytest.raises(TransferError, match="not encrypted"):
-            Downloads(tmp_path / "cache").read(f"{secure.url}/old")
-        monkeypatch.undo()
+            again.read(f"{secure.url}/old")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,22 @@ def test_a_receipt_is_what_it_renders(layout: Layout) -> None:
 def test_anything_else_is_not_a_receipt(text: str) -> None:
     with pytest.raises(StoreError, match="r.json is not a receipt"):
         Receipt.parse(text, "r.json")
+
+
+def test_a_prefix_inside_needs_a_rocmenv_that_knows_it() -> None:
+    plain = receipt(Layout(Kind.WHEELS))
+    inner = replace(plain, inner="lib/python3.12/site-packages/_rocm_sdk_devel")
+    assert json.loads(plain.render())["schema"] == 1
+    assert json.loads(inner.render())["schema"] == 2
+    assert Receipt.parse(inner.render(), "r") == inner
+
+
+@pytest.mark.parametrize("inner", ["..", "a/../b", "/usr", "a//b", "a/", ".", 7, None])
+def test_a_prefix_inside_is_inside(inner: object) -> None:
+    value = json.loads(receipt(Layout(Kind.WHEELS)).render())
+    value["inner"] = inner
+    with pytest.raises(StoreError, match="is not a path below the install"):
+        Receipt.parse(json.dumps(value), "r")
 
 
 def test_a_newer_receipt_asks_for_a_newer_rocmenv() -> None:

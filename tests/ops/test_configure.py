@@ -22,6 +22,17 @@ def test_a_mirror_that_is_no_address_is_not_set(rocmenv: Runner, root: Root) -> 
     rocmenv("config", "set", "legacy.mirror", "https://mirror.example.org/rocm").fine()
 
 
+def test_only_targets_are_set_as_targets(rocmenv: Runner, root: Root) -> None:
+    result = rocmenv("config", "set", "targets", "gfx1100,gfx9010")
+    assert result.refused(2) == "`gfx9010` is not a GPU target"
+    assert result.hint == "did you mean `gfx90a`?"
+    assert rocmenv("config", "set", "targets", "all,gfx1100").refused(2)
+    assert not root.config.exists()
+    rocmenv("config", "set", "targets", "gfx110X-all:gfx90a:xnack-").fine()
+    assert root.config.read_text() == 'targets = ["gfx110X-all", "gfx90a:xnack-"]\n'
+    assert rocmenv("config", "get", "targets").fine() == "gfx110X-all,gfx90a:xnack-\n"
+
+
 def test_what_is_no_text_is_refused_and_leaves_nothing(rocmenv: Runner, root: Root) -> None:
     before = sorted(os.listdir(root.path))
     message = rocmenv("config", "set", "legacy.keyring", os.fsdecode(b"/k/\xff")).refused()

@@ -53,6 +53,14 @@ def test_good_archives_give_the_same_tree(
     assert not root.cache.exists(), "a file at hand needs no cache"
 
 
+def test_gpus_that_choose_nothing_are_told(rocmenv: Runner, root: Root, cases: Path) -> None:
+    archive = str(cases / "archives/flat-good.tar.gz")
+    result = rocmenv("install", "6.3.0", "--from", archive, "--gpu", "gfx1100")
+    result.fine()
+    assert "note: `--gpu` has no effect: nothing in it is chosen by GPU" in result.err
+    assert registry.find(root, Version.parse("6.3.0")).receipt.targets == ()
+
+
 def test_hard_links_have_the_same_content(rocmenv: Runner, root: Root, cases: Path) -> None:
     """R16."""
     rocmenv("install", "6.3.0", "--from", str(cases / "archives/hard-link.tar.gz")).fine()

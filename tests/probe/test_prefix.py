@@ -114,6 +114,8 @@ def test_an_older_compiler_stands_at_the_top(tmp_path: Path) -> None:
         ("core-7.10", "bin/hipcc", Kind.CORE),
         ("x", "share/therock/therock_manifest.json", Kind.FLAT),
         ("x", ".kpack/a", Kind.FLAT),
+        ("_rocm_sdk_devel", ".kpack/a", Kind.WHEELS),
+        ("_rocm_sdk_core", "share/therock/dist_info.json", Kind.WHEELS),
         ("rocm-6.3.0", "bin/hipcc", Kind.LEGACY),
     ],
 )
@@ -123,6 +125,14 @@ def test_the_kinds_of_amds_trees(tmp_path: Path, folder: str, marker: str, kind:
     layout = find_layout(str(tmp_path / folder))
     assert layout.kind is kind
     assert layout.device_libs == "lib/llvm/amdgcn/bitcode"
+
+
+def test_wheels_have_no_library_folder(tmp_path: Path) -> None:
+    """A framework's own wheels find theirs by RUNPATH, which LD_LIBRARY_PATH comes before."""
+    put(tmp_path / "_rocm_sdk_devel", "lib/libamdhip64.so.7")
+    put(tmp_path / "x", "lib/libamdhip64.so.7")
+    assert find_layout(str(tmp_path / "x")).libs == ("lib",)
+    assert find_layout(str(tmp_path / "_rocm_sdk_devel")).libs == ()
 
 
 def test_two_names_of_one_library_folder_count_once(tmp_path: Path) -> None:

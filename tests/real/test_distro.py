@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from rocmenv.errors import HostError, RepositoryError, ResolveError, TransferError
+from rocmenv.fetch.network import Network
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Spec
 from rocmenv.sources import distro
@@ -100,7 +101,7 @@ class Person:
 @pytest.fixture(scope="module")
 def _offered(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Skip where this machine's sources have no ROCm that it can run."""
-    downloads = Downloads(tmp_path_factory.mktemp("distro") / "cache", attempts=2)
+    downloads = Downloads(tmp_path_factory.mktemp("distro") / "cache", network=Network(retries=1))
     try:
         distro.plan(Spec.parse("latest"), None, Request(), downloads)
     except (HostError, ResolveError, RepositoryError, TransferError) as error:
@@ -272,6 +273,20 @@ def test_programs_of_the_release_run(person: Person) -> None:
     done = person.active("rocminfo")  # says so when there is no driver, or lists agents
     assert "ROCk module is" in done.stdout + done.stderr, done.stderr
     assert "error while loading" not in done.stderr
+
+
+def test_what_is_damaged_is_mended_with_its_own_packages(person: Person) -> None:
+    """A header and a forwarding file that rocmenv made, behind whose back they were changed."""
+    header = person.prefix / "include/hip/hip_runtime.h"
+    info = person.prefix / ".info/version"
+    forward = next((person.prefix / "lib/cmake").glob("*/*-config.cmake"))
+    before = {path: path.read_bytes() for path in (header, info, forward)}
+    for path in before:
+        path.unlink()
+    assert person.rocmenv("verify", person.version).returncode == 1
+    done = person.rocmenv("verify", "--deep", "--repair", person.version)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_it_is_uninstalled_without_a_trace(person: Person) -> None:

@@ -18,7 +18,7 @@ from rocmenv.ops.activate import launch, switch_to
 from rocmenv.ops.current import selected
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
-from tests.builders import process, root_with
+from tests.builders import move_inside, process, root_with
 from tests.shells.harness import RealShell, parse
 from tests.strategies import environments, path_list
 
@@ -35,6 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Root:
     program = root.versions / "6.3.0/bin/env-of"
     program.unlink()
     program.symlink_to("/usr/bin/env")
+    move_inside(root, "6.4.1", "lib/python3.12/site packages/_rocm_sdk_devel")
     return root
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rocmenv.errors import HostError, ResolveError, SignatureError
+from rocmenv.fetch.network import Network
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.layout import Kind
 from rocmenv.model.version import Spec, Version
@@ -158,7 +159,7 @@ class Machine:
             Spec.parse(spec),
             Version.parse(name) if name else None,
             Request(profile, extra, suite),
-            Downloads(self.root / "cache", attempts=1),
+            Downloads(self.root / "cache", network=Network(retries=0)),
             etc=self.etc,
             status=status,
         )
@@ -365,6 +366,17 @@ def test_of_two_suites_the_asked_one_is_taken_as_a_whole(machine: Machine) -> No
     assert {p.version for p in older.packages if "hip" in p.name} == {"5.2.3-8"}
 
 
+def test_the_releases_are_those_that_a_plan_can_have(machine: Machine) -> None:
+    machine.offer("bookworm", *SYSTEM, *rocm())
+    machine.offer("sid", *rocm("6.4.3-5", "21"), entry("libamdhip64-5", "5.7.1-7"))
+    downloads = Downloads(machine.root / "cache", network=Network(retries=0))
+    found, notes = distro.releases(Request(), downloads, etc=machine.etc)
+    assert (list(map(str, found)), notes) == (["5.2.3", "6.4.3"], ())
+    assert [str(machine.plan(str(release)).version) for release in found] == ["5.2.3", "6.4.3"]
+    only, _ = distro.releases(Request(suite="sid"), downloads, etc=machine.etc)
+    assert list(map(str, only)) == ["6.4.3"]
+
+
 def test_of_two_releases_in_one_suite_the_asked_one_is_taken(machine: Machine) -> None:
     newer = (entry("libamdhip64-6", "6.1.2-1", "libamd-comgr2, libc6"),)
     machine.offer("bookworm", *SYSTEM, *rocm(), *newer, entry("rocm-core", "6.1.2-1"))
@@ -500,7 +512,9 @@ def test_an_unknown_profile_is_refused_with_those_there_are(machine: Machine) ->
     machine.offer("bookworm", *SYSTEM, *rocm())
     with pytest.raises(ResolveError, match="`huge` is not a profile") as caught:
         machine.plan(profile="huge")
-    assert "`runtime`, `hip`, `sdk`, `full`" in str(caught.value.hint)
+    assert "`runtime`, `hip`, `libraries`, `sdk`, `ml`, `profilers`, `full`" in str(
+        caught.value.hint
+    )
 
 
 # The index is read once

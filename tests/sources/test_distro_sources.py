@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rocmenv.errors import TransferError
+from rocmenv.fetch.network import Network
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.sources import remembered as module
 from rocmenv.sources.distro_sources import Read, read
@@ -47,7 +48,7 @@ class Machine:
         return path
 
     def read(self, *, offline: bool = False) -> tuple[Remembered, Read]:
-        remembered = Remembered(Downloads(self.cache, offline=offline, attempts=1))
+        remembered = Remembered(Downloads(self.cache, offline=offline, network=Network(retries=0)))
         return remembered, read(self.root / "apt", "amd64", None, remembered)
 
     def versions(self, *, offline: bool = False) -> list[str]:

@@ -20,7 +20,6 @@ import pytest
 from rocmenv.errors import ArchiveError, HostError, ResolveError, UsageError
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
-from rocmenv.ops.install import downloads_for
 from rocmenv.sources import at_hand, installer
 from rocmenv.sources.base import Request, Work
 from rocmenv.sources.installer_content import located
@@ -36,6 +35,7 @@ from tests.sources.installers import (
     legacy_tree,
     makeself,
 )
+from tests.sources.test_repair import flip, state
 
 LEGACY = "rocm-installer_1.1.0.60400-30-47~22.04.run"
 CORE = "rocm-installer-10.0.0-4.run"
@@ -169,7 +169,7 @@ def test_all_packages_are_what_the_script_unpacks(tmp_path: Path, made: Path) ->
 
 
 def work(tmp_path: Path, cancel: Downloads | None = None) -> Work:
-    downloads = cancel or downloads_for(Root(tmp_path / "no-root"), offline=True)
+    downloads = cancel or Downloads(tmp_path / "no-cache", offline=True)
     return Work(tmp_path / "tree", "/new/place", downloads, 2, lambda _n: None)
 
 
@@ -254,6 +254,30 @@ def test_it_is_installed_whole(install: Callable[..., Result], root: Root, made:
     assert os.access(hipcc, os.X_OK)
     assert run(root, "+10.0", "exec", "hipcc").fine() == f"{root.versions}/10.0.0\n"
     assert (root.shims / "hipcc").exists()
+
+
+def test_gpus_choose_what_is_taken(install: Callable[..., Result], root: Root, made: Path) -> None:
+    install("--from", CORE, "--gpu", "gfx1100", "--profile", "hip").fine()
+    prefix = root.versions / "10.0.0"
+    assert set(tree(prefix)) == set(merged(made / "content", "base", "gfx1100"))
+    receipt = registry.find(root, V10).receipt
+    assert (receipt.targets, receipt.profile, receipt.extra) == (("gfx1100",), "", ())
+    result = install("-q", "--from", CORE, "--gpu", "gfx90a", "--reinstall")
+    assert "has no code for gfx90a" in result.refused()
+    assert result.hint == "take it for all GPUs that it knows: `--gpu all`"
+    install("-q", "--from", CORE, "--gpu", "all", "--reinstall").fine()
+    tags = ("base", "gfx1100", "gfx1101", "gfx942")
+    assert set(tree(prefix)) == set(merged(made / "content", *tags))
+    assert registry.find(root, V10).receipt.targets == ()
+
+
+def test_a_setting_chooses_gpus_as_well(
+    root: Root, made: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rocmenv = Runner(capfd, root, made)
+    rocmenv("config", "set", "targets", "gfx942").fine()
+    rocmenv("install", "--from", CORE).fine()
+    assert set(tree(root.versions / "10.0.0")) == set(merged(made / "content", "base", "gfx942"))
 
 
 def test_a_gpu_that_it_has_no_code_for(made: Path) -> None:
@@ -346,6 +370,62 @@ def test_memory_does_not_grow_with_what_is_in_it(tmp_path: Path, made: Path) -> 
         tracemalloc.stop()
     assert (tmp_path / "tree/lib/big").stat().st_size == 96 << 20
     assert peak < 32 << 20
+
+
+# Repair.
+
+
+@pytest.mark.parametrize(
+    ("words", "version", "lost"),
+    [
+        (
+            (LEGACY, "--profile", "sdk", "--with", "rccl"),
+            "6.4.0",
+            (
+                "bin/hipcc",
+                "bin/amdclang",
+                "lib/librccl.so",
+                "lib/cmake/b.cmake",
+                "etc/OpenCL/vendors/amdocl64.icd",
+            ),
+        ),
+        ((CORE, "--gpu", "gfx1100"), "10.0.0", ("bin/hipcc", ".kpack/blas_gfx1100.kpack", "llvm")),
+    ],
+)
+def test_what_is_damaged_comes_again(
+    capfd: pytest.CaptureFixture[str],
+    root: Root,
+    made: Path,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    version: str,
+    lost: tuple[str, ...],
+) -> None:
+    rocmenv = Runner(capfd, root, tmp_path)
+    file = shutil.copy(made / words[0], tmp_path)
+    rocmenv("install", "-q", "--from", *words).fine()
+    prefix = root.versions / version
+    before = state(prefix)
+    for name in lost:
+        (prefix / name).unlink()
+    flip(prefix / ".info/version")
+    rocmenv("verify", "--deep", "--repair", version).fine()
+    assert state(prefix) == before
+    (prefix / "bin/hipcc").unlink()
+    with Path(file).open("ab") as out:
+        out.write(b"x")
+    result = rocmenv("verify", "-q", "--repair", version)
+    assert result.refused() == (
+        f"`{file}` is not the file any more that the version was installed from"
+    )
+    again = (
+        f"install it again: `rocmenv install --reinstall {version} --from {shlex.quote(str(file))}`"
+    )
+    assert result.hint == again
+    os.unlink(file)
+    result = rocmenv("verify", "-q", "--repair", version)
+    assert result.refused() == f"`{file}` cannot be read (No such file or directory)"
+    assert result.hint == again
 
 
 # Versions.

@@ -198,6 +198,9 @@ def test_the_default_profile(install: Callable[..., Result], root: Root) -> None
     [
         (("--profile", "runtime"), None),
         (("--profile", "sdk"), ["rocblas", "rocm-hip-sdk"]),
+        (("--profile", "libraries"), ["rccl", "rocblas"]),
+        (("--profile", "ml"), ["rocblas", "rocm-hip-sdk"]),
+        (("--profile", "profilers"), []),
         (("--profile", "full"), ["rocblas", "rocm-hip-sdk"]),
         (("--with", "rccl"), ["rccl"]),
         (("--with", "rccl6.3.0", "--with", "rocblas"), ["rccl", "rocblas"]),
@@ -216,7 +219,11 @@ def test_profiles_and_further_packages(
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        (("--profile", "hpi"), "`hpi` is not a profile", "`runtime`, `hip`, `sdk`, `full`"),
+        (
+            ("--profile", "hpi"),
+            "`hpi` is not a profile",
+            "`runtime`, `hip`, `libraries`, `sdk`, `ml`, `profilers`, `full`",
+        ),
         (("--with", "rocblass"), "rocblass", "did you mean `rocblas6.3.0`?"),
         (("--with", "needs-new"), "libc6 (>= 99)", "an older release may fit"),
         (("--suite", "focal"), "has no suite `focal` for release 6.3.0", "`--suite` picks one"),

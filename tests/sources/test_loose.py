@@ -25,6 +25,7 @@ from tests.cli.runner import Result, Runner, run
 from tests.fetch.keys import key_folder
 from tests.sources.apt.builders import Deb, build_deb
 from tests.sources.rpm.builders import ROCM, build_rpm, sign
+from tests.sources.test_repair import flip, state
 from tests.tools import tool
 
 V63, V10 = Version.parse("6.3.0"), Version.parse("10.0.0")
@@ -320,6 +321,76 @@ def test_the_control_file_is_dpkgs(made: Path) -> None:
 def test_the_release_of_a_package(name: str, version: str, release: str | None) -> None:
     found = release_of(Package(name, version, "amd64"))
     assert (found and str(found)) == release
+
+
+# Repair.
+
+
+@pytest.mark.parametrize(
+    ("words", "lost"),
+    [
+        (("named",), ("bin/hipcc", "lib/librccl", ".info/version")),
+        (("named", "--profile", "hip"), ("bin/hipcc", "bin/rocminfo")),
+        (("core",), ("bin/hipcc", "lib/blas")),
+    ],
+)
+def test_only_the_packages_of_what_is_damaged_are_read_again(
+    capfd: pytest.CaptureFixture[str],
+    root: Root,
+    made: Path,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    lost: tuple[str, ...],
+) -> None:
+    folder = shutil.copytree(made / words[0], tmp_path / "packages")
+    rocmenv = Runner(capfd, root, tmp_path)
+    rocmenv("install", "-q", "--from", "packages", *words[1:]).fine()
+    (version,) = registry.versions(root)
+    prefix = root.version(version)
+    before = state(prefix)
+    for name in lost:
+        (prefix / name).unlink()
+    rocmenv("verify", "--repair", str(version)).fine()
+    assert state(prefix) == before
+    hipcc = next(folder.glob("hipcc*" if words[0] == "named" else "amdrocm-base*"))
+    for path in set(folder.iterdir()) - {hipcc}:
+        path.unlink()
+    flip(prefix / "bin/hipcc")
+    rocmenv("verify", "--deep", "--repair", str(version)).fine()
+    assert state(prefix) == before
+    flip(prefix / "bin/hipcc")
+    flip(hipcc)
+    result = rocmenv("verify", "-q", "--deep", "--repair", str(version))
+    assert result.refused() == (
+        f"`{hipcc}` is not the file any more that the version was installed from"
+    )
+    assert result.hint == (
+        f"install it again: `rocmenv install --reinstall {version} --from {folder}`"
+    )
+
+
+def test_one_package_with_another_name_is_read_again(
+    capfd: pytest.CaptureFixture[str], root: Root, rpms: Path, tmp_path: Path
+) -> None:
+    """The form of a package is its content's, not its name's."""
+    shutil.copy(next(rpms.glob("hipcc*")), tmp_path / "renamed %41.deb")
+    rocmenv = Runner(capfd, root, tmp_path)
+    rocmenv("install", "-q", "--from", "renamed %41.deb").fine()
+    prefix = root.version(V63)
+    before = state(prefix)
+    (prefix / "bin/hipcc").unlink()
+    rocmenv("verify", "--repair", "6.3.0").fine()
+    assert state(prefix) == before
+
+
+def test_gpus_choose_among_packages(install: Callable[..., Result], root: Root, made: Path) -> None:
+    install("-q", "10.0.0", "--from", "mixed", "--profile", "libraries", "--gpu", "gfx1100").fine()
+    assert "amdrocm-blas10.0-gfx1100" in [x.split()[0] for x in items(root, "10.0.0")]
+    receipt = registry.find(root, V10).receipt
+    assert (receipt.profile, receipt.targets) == ("libraries", ("gfx1100",))
+    words = ("-q", "10.0.0", "--from", "mixed", "--profile", "libraries", "--reinstall")
+    assert "is not built for gfx90a" in install(*words, "--gpu", "gfx90a").refused()
+    assert made.exists()
 
 
 # RPM packages.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rocmenv.errors import ResolveError
 from rocmenv.model.version import Version
 from rocmenv.sources import catalog_file, native
 from rocmenv.sources.apt.index import Index
@@ -150,6 +152,15 @@ def test_the_runtime_of_one_gpu_only(built: list[Path]) -> None:
     request = Request(profile="runtime", targets=("gfx1100",), families=FAMILIES)
     roots = native.roots(index, Version.parse("10.0.0"), request)
     assert roots == [f"amdrocm10.0-gfx1100 (= {VERSION})"]
+
+
+def test_parts_without_code_for_a_gpu_are_taken_as_they_are(built: list[Path]) -> None:
+    index = Index("".join(stanza(path, path.name) + "\n" for path in built))
+    request = Request(profile="libraries", targets=("gfx1100",), families=FAMILIES)
+    names = [root.split()[0] for root in native.roots(index, Version.parse("10.0.0"), request)]
+    assert names == ["amdrocm-core-dev10.0", "amdrocm-base10.0", "amdrocm-blas10.0-gfx1100"]
+    with pytest.raises(ResolveError, match="10.0.0 is not built for gfx90a"):
+        native.roots(index, Version.parse("10.0.0"), replace(request, targets=("gfx90a",)))
 
 
 def test_an_own_key_is_pinned(install: Callable[..., Result]) -> None:

@@ -11,6 +11,7 @@ from typing import ClassVar
 import pytest
 
 from rocmenv.errors import TransferError
+from rocmenv.fetch.network import Network
 from rocmenv.fetch.transfer import Downloads, NotThereError
 from rocmenv.sources.remembered import Remembered, replace_file
 from tests.fetch.server import Site, serving
@@ -53,7 +54,7 @@ def test_a_cache_that_cannot_be_written_is_no_reason_to_stop(tmp_path: Path) -> 
 def test_the_callers_timeout_and_attempts_count(tmp_path: Path) -> None:
     site = Site(files={"/key": b"x"}, always={"/key": 503})
     with serving(site) as running:
-        remembered = Remembered(Downloads(tmp_path, attempts=2, pause=0.01))
+        remembered = Remembered(Downloads(tmp_path, network=Network(pause=0.01, retries=1)))
         with pytest.raises(TransferError, match="HTTP 503"):
             remembered.read(f"{running.url}/key")
     assert site.count("/key") == 2

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rocmenv.model.version import Version
-from rocmenv.sources import tarball
+from rocmenv.sources import therock
 from rocmenv.sources.index_page import Page, read_page
 from rocmenv.sources.tarball import archives, choose_group
 from rocmenv.store import registry
@@ -216,6 +216,37 @@ def test_an_archive_for_every_gpu(call: Callable[..., Result], vendor: Vendor, r
     assert (prefix / ".kpack/blas_gfx1100.kpack").exists()
 
 
+def test_the_archive_of_the_gpus_family(
+    call: Callable[..., Result], vendor: Vendor, root: Root
+) -> None:
+    groups = ("multiarch", "gfx110X-all", "gfx94X-dcgpu")
+    vendor.has("core/tarball", *(name(group, "10.0.1") for group in groups))
+    for words, environ, group in (
+        (("--gpu", "gfx1101"), {}, "gfx110X-all"),
+        ((), {"ROCMENV_TARGETS": "gfx942"}, "gfx94X-dcgpu"),
+        (("--gpu", "gfx1100", "--gpu", "gfx942"), {}, "multiarch"),
+        (("--gpu", "all"), {"ROCMENV_TARGETS": "gfx942"}, "multiarch"),
+    ):
+        plan = call("install", "10.0.1", "--dry-run", "--json", *words, **environ).fine()
+        assert json.loads(plan)["parts"][0]["name"] == name(group, "10.0.1"), words
+
+
+def test_a_gpu_without_an_archive(call: Callable[..., Result], vendor: Vendor) -> None:
+    vendor.has("core/tarball", name("gfx110X-all", "10.0.1"))
+    result = call("install", "10.0.1", "-q", "--gpu", "gfx942")
+    assert result.refused() == "no archive of 10.0.1 has code for gfx942; there are `gfx110X-all`"
+    result = call("install", "10.0.1", "-q", "--gpu", "gfx94")
+    assert "gfx94" in result.refused(2)
+
+
+def test_what_speaks_against_a_gpu_is_told(call: Callable[..., Result], vendor: Vendor) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.1.0"))
+    result = call("install", "10.1.0", "--dry-run", "--gpu", "gfx1010")
+    assert result.fine()
+    assert "gfx1010" in result.err
+    assert "source: " in result.err
+
+
 def test_the_candidate_in_the_stable_place(
     call: Callable[..., Result], vendor: Vendor, root: Root
 ) -> None:
@@ -282,10 +313,10 @@ def test_a_dry_run_shows_the_size(call: Callable[..., Result], vendor: Vendor) -
 
 
 def test_an_old_glibc_is_told(call: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tarball, "glibc", lambda: (2, 17))
+    monkeypatch.setattr(therock, "glibc", lambda: (2, 17))
     message = call("install", "10.0.1", "-q").refused()
     assert message == "release 10.0.1 needs glibc 2.28 or newer, and this machine has glibc 2.17"
-    monkeypatch.setattr(tarball, "glibc", lambda: None)
+    monkeypatch.setattr(therock, "glibc", lambda: None)
     assert "has no glibc" in call("install", "10.0.1", "-q").refused()
 
 

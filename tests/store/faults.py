@@ -132,7 +132,7 @@ def stand_in() -> None:
     """Have nothing done in the background, and nothing written to the disk."""
     trash.empty = empty_at_once
     # No power is cut here, and the disk is busy with other tests.
-    transaction._sync = no_sync  # noqa: SLF001 - the test reaches inside on purpose
+    transaction.sync = no_sync
     transaction._sync_folder = no_sync_folder  # noqa: SLF001 - the test reaches inside on purpose
 
 

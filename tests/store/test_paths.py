@@ -124,9 +124,9 @@ def test_a_file_is_no_root(tmp_path: Path) -> None:
         (("env", "--shell", "sh"), 0, ""),
         (("config", "get", "profile"), 0, "hip\n"),
         (("global",), 0, "system\n"),
-        (("list-remote", "6.3.0"), 0, "  6.3.0     2024-12-03\n"),
+        (("list-remote", "6.3.0"), 0, "  6.3.0  2024-12-03  legacy rpm\n"),
         (("install", "--dry-run", "6.3.0", "--from", "/nowhere"), 1, ""),
-        (("install", "7.9.0"), 1, ""),
+        (("install", "8.0.0"), 1, ""),
         (("uninstall", "6.3.0"), 1, ""),
     ],
 )

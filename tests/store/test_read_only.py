@@ -96,6 +96,9 @@ def _the_root_is_left_as_it_was(shared: Root) -> Iterator[None]:
         (("local",), "6.4\n"),
         (("config", "list"), "channel = "),
         (("install", "--list", "6.3.0"), "* 6.3.0"),
+        (("du",), "     SIZE"),
+        (("projects",), "/"),
+        (("cache", "dir"), "/"),
     ],
 )
 def test_reading_says_nothing_and_writes_nothing(
@@ -151,6 +154,8 @@ echo $ROCM_PATH
         ("config", "set", "jobs", "2"),
         ("config", "unset", "jobs"),
         ("link", "../rocm-7.0.0"),
+        ("upgrade", "--all"),
+        ("prune", "--yes"),
     ],
 )
 def test_changing_is_refused_by_the_folders_name(

@@ -44,8 +44,10 @@ BROKEN: dict[str, tuple[str, Callable[[Root, Path], object], str]] = {
     "not UTF-8": ("7.0.0", receipt(b"\xff\xfe"), "cannot be read"),
     "deep JSON": ("7.0.0", receipt(b"[" * 100_000), "is not a receipt"),
     "a list": ("7.0.0", receipt(b"[1]"), "is not a receipt"),
-    "newer": ("7.0.0", change(schema=2, rocmenv="99"), "was written by a newer rocmenv (99)"),
+    "newer": ("7.0.0", change(schema=3, rocmenv="99"), "was written by a newer rocmenv (99)"),
     "bad layout": ("7.0.0", change(layout={"kind": "legacy", "bins": ["../x"]}), "not a receipt"),
+    "no prefix": ("7.0.0", change(inner="lib/x"), "lib/x, where 7.0.0 should be, is gone"),
+    "prefix outside": ("7.0.0", change(inner="../6.3.0"), "is not a receipt"),
     "another's": ("7.0.0", change(version="6.3.0"), "is the receipt of 6.3.0"),
     "receipt folder": (
         "7.0.0",

@@ -178,7 +178,7 @@ def test_a_version_is_on_the_disk_when_its_install_has_ended(
     """The files before the rename, and the rename itself: a power cut may come right after."""
     root = root_with(tmp_path, "6.3.0")
     written: list[tuple[str, bool]] = []
-    sync, fsync = transaction._sync, os.fsync  # noqa: SLF001 - a power cannot be cut here
+    sync, fsync = transaction.sync, os.fsync  # a power cannot be cut here
 
     def watched_sync(tree: Path) -> None:
         assert (tree / ".rocmenv/receipt.json").stat().st_size > 0
@@ -190,7 +190,7 @@ def test_a_version_is_on_the_disk_when_its_install_has_ended(
             written.append(("versions", root.version(V700).exists()))
         fsync(number)
 
-    monkeypatch.setattr(transaction, "_sync", watched_sync)
+    monkeypatch.setattr(transaction, "sync", watched_sync)
     monkeypatch.setattr(os, "fsync", watched_fsync)
     folder = os.open(root.versions, os.O_RDONLY)
     with transaction.staging(root, V700) as stage:

@@ -7,20 +7,31 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rocmenv.cli.completion import complete_profile, complete_release
+from rocmenv.cli.completion import complete_profile, complete_release, complete_target
 from rocmenv.cli.output import amount, say, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
 from rocmenv.cli.releases import list_releases
-from rocmenv.errors import UsageError
+from rocmenv.errors import NotInstalledError, StoreError, UsageError
+from rocmenv.model.selection import Origin, Selection, Source
+from rocmenv.ops import current
 from rocmenv.ops import install as ops
+from rocmenv.ops import lock as locks
+from rocmenv.ops.choose import remember_project
+from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.listing import Wanted
 from rocmenv.ops.plan import AUTO, Wish, make_plan, release_of
-from rocmenv.settings import CHANNELS, Settings
+from rocmenv.settings import CHANNELS, PROFILE_NAMES, Settings
 from rocmenv.sources.base import Request
+from rocmenv.sources.catalog_file import load
+from rocmenv.store import pins, registry
 from rocmenv.store.lock import must_be_writable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rocmenv.fetch.transfer import Downloads
+    from rocmenv.ops.report import Reporter
     from rocmenv.sources.base import Plan
     from rocmenv.store.registry import Installed
 
@@ -36,11 +47,20 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--profile",
-    help="Set of packages: runtime, hip, sdk or full.",
+    help=f"Set of packages: {', '.join(PROFILE_NAMES)}.",
     shell_complete=complete_profile,
 )
 @click.option("--with", "extra", metavar="PACKAGE", multiple=True, help="A further package.")
 @click.option("--as", "name", metavar="VERSION", help="Name to install it as, such as 6.3.0+test.")
+@click.option(
+    "--gpu",
+    "gpus",
+    metavar="TARGET",
+    multiple=True,
+    help="A GPU to install for, such as gfx1100, a family, or `all`; else those found.",
+    shell_complete=complete_target,
+)
+@click.option("--locked", is_flag=True, help="Exactly what `rocm.lock` says, or nothing.")
 @click.option("--suite", help="The repository's suite, such as jammy.")
 @click.option("--mirror", metavar="URL", help="Base address in place of AMD's.")
 @click.option("--keyring", metavar="FILE|URL", help="Signing keys in place of the channel's.")
@@ -60,7 +80,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Plan or list as JSON.")
 @click.pass_obj
 def command(ctx: Context, /, spec: str | None, **given: object) -> None:
-    """Install VERSION: whole, or not at all.
+    """Install VERSION, or what the project here asks for: whole, or not at all.
 
     The newest fitting release is taken for `6.3`, `latest` or a range. With --from the
     version may be left out, where the file says which one it is.
@@ -76,30 +96,92 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
             ),
             online=bool(given["online"]),
             mirror=_text(given["mirror"]),
+            offline=bool(given["offline"]),
             as_json=bool(given["as_json"]),
         )
         return
-    _install(ctx, spec or _told(ctx, given), given)
+    lock = _lock_here(ctx, spec, given)
+    if lock is not None:
+        _install_locked(ctx, lock, given)
+    else:
+        spec = spec or _told(ctx, given) or _wanted_here(ctx, given)
+        if spec is not None:
+            _install(ctx, spec, given)
+    if not given["dry_run"]:
+        remember_project(ctx.process, ctx.root)
 
 
-def _told(ctx: Context, given: dict[str, object]) -> str:
-    """The version that the file of `--from` says it is."""
+def _lock_here(ctx: Context, spec: str | None, given: dict[str, object]) -> Path | None:
+    """The lock to install from: asked for, or there where nothing else is said."""
+    if not given["locked"] and (spec is not None or given["source"]):
+        return None
+    if spec is not None or given["source"]:
+        msg = "`--locked` installs what the lock says, not a version or file of its own"
+        raise UsageError(msg, hint="`rocmenv install --locked`, or `rocmenv lock VERSION` first")
+    found = locks.nearest(ctx.process.cwd)
+    if found is None and given["locked"]:
+        msg = "there is no rocm.lock here"
+        raise UsageError(msg, hint="make one: `rocmenv lock`")
+    return found
+
+
+def _install_locked(ctx: Context, lock: Path, given: dict[str, object]) -> None:
+    settings = Settings(ctx.process, ctx.root)
+    locked = locks.wanted_at(lock).at(_text(given["mirror"]))
+    report = reporter(quiet=bool(given["quiet"]) or bool(given["as_json"]))
+    if ctx.root.receipt(locked.version).is_file() and not given["reinstall"]:
+        item = registry.find(ctx.root, locked.version)
+        other = locks.differs(item.receipt, locked)
+        if other is not None:
+            msg = f"{locked.version} is installed from other files than {lock} says ({other})"
+            raise StoreError(msg, hint="replace it: `rocmenv install --locked --reinstall`")
+        _tell_done(item, given, f"is installed already, as {lock} says")
+        return
+    downloads = downloads_for(ctx.process, ctx.root, settings, offline=bool(given["offline"]))
+    if not given["quiet"]:
+        tell(f"rocmenv: {locked.version} (set by {lock})")
+    from rocmenv.sources import locked as source  # noqa: PLC0415 - where there is a lock
+
+    plan = source.plan(load(ctx.root.catalog), locked, downloads)
+    _carry_out(ctx, plan, downloads, given, report)
+
+
+def _told(ctx: Context, given: dict[str, object]) -> str | None:
+    """The version that the file of `--from` says it is; None without that option."""
     source = _text(given["source"])
     if source is None:
-        msg = "a version is missing"
-        raise UsageError(msg, hint="`rocmenv install latest`, or `rocmenv install --list`")
+        return None
     version, by = release_of(ctx.process, source)
     if not given["quiet"] and not given["as_json"]:
         tell(f"rocmenv: it is {version}, says {by}")
     return version
 
 
+def _wanted_here(ctx: Context, given: dict[str, object]) -> str | None:
+    """What the pin here asks for; None when that is installed, which is told."""
+    found = pins.nearest(ctx.process.cwd)
+    selection = Selection(found[1], Origin(Source.PIN, found[0])) if found else None
+    spec = current.without_alias(ctx.process, ctx.root, selection) if selection else None
+    if selection is None or spec is None or spec.is_system:
+        msg = "a version is missing"
+        hint = "`rocmenv install latest`, or `rocmenv install --list`"
+        raise UsageError(msg, hint=hint)
+    try:
+        item = current.installed_for(ctx.process, ctx.root, selection)
+    except NotInstalledError:
+        item = None
+    if item is not None and not given["reinstall"]:
+        _tell_done(item, given, f"is installed already ({selection.origin})")
+        return None
+    if not given["quiet"]:
+        tell(f"rocmenv: {spec} ({selection.origin})")
+    return str(item.version if item else spec)
+
+
 def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     settings = Settings(ctx.process, ctx.root)
     report = reporter(quiet=bool(given["quiet"]) or bool(given["as_json"]))
-    downloads = ops.downloads_for(
-        ctx.root, offline=bool(given["offline"]) or bool(settings["offline"])
-    )
+    downloads = downloads_for(ctx.process, ctx.root, settings, offline=bool(given["offline"]))
     wish = _wish(spec, given, settings)
     if not given["dry_run"]:
         named = None if given["reinstall"] else ops.already(ctx.process, ctx.root, wish)
@@ -111,6 +193,13 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
         must_be_writable(ctx.root)
         settings.value("search")  # which the shims will need: a bad one is told before the download
     plan = make_plan(ctx.process, ctx.root, settings, wish, downloads, report)
+    _carry_out(ctx, plan, downloads, given, report)
+
+
+def _carry_out(
+    ctx: Context, plan: Plan, downloads: Downloads, given: dict[str, object], report: Reporter
+) -> None:
+    settings = Settings(ctx.process, ctx.root)
     if given["dry_run"]:
         _show(plan, as_json=bool(given["as_json"]))
         return
@@ -129,9 +218,10 @@ def _wish(spec: str, given: dict[str, object], settings: Settings) -> Wish:
         channel=_text(given["channel"]) or settings["channel"],
         source=_text(given["source"]),
         name=_text(given["name"]),
+        gpus=_words(given["gpus"]),
         request=Request(
             profile=_text(given["profile"]) or settings["profile"],
-            extra=tuple(given["extra"]) if isinstance(given["extra"], tuple) else (),
+            extra=_words(given["extra"]),
             suite=_text(given["suite"]),
             mirror=_text(given["mirror"]),
             keyring=_text(given["keyring"]),
@@ -152,8 +242,11 @@ def _tell_unused(item: Installed, words: tuple[str, ...], given: dict[str, objec
     """A note about options for the packages of an install that is there already."""
     suffixes = ("", str(item.version.without_local))  # legacy's packages end in their release
     have = {part.name for part in item.receipt.items}
-    extra = given["extra"] if isinstance(given["extra"], tuple) else ()
-    lacks = any({f"{name}{s}" for s in suffixes}.isdisjoint(have) for name in extra)
+    extra = _words(given["extra"])
+    lacks = any(  # and a wheel may be named without the `rocm-` in front
+        {f"{name}{s}" for s in suffixes}.isdisjoint(have) and f"rocm-{name}" not in have
+        for name in extra
+    )
     options = (("--with", lacks), ("--profile", given["profile"]))
     unused = [f"`{option}`" for option, is_unused in options if is_unused]
     if not unused:
@@ -205,3 +298,7 @@ def _show(plan: Plan, *, as_json: bool) -> None:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return tuple(value) if isinstance(value, tuple) else ()

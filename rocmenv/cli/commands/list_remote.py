@@ -19,6 +19,7 @@ from rocmenv.settings import CHANNELS
 @click.option("--channel", type=click.Choice(CHANNELS), help="Only what this channel has.")
 @click.option("--pre", is_flag=True, help="Previews and candidates too.")
 @click.option("--all", "everything", is_flag=True, help="Unlisted ones too.")
+@click.option("--offline", is_flag=True, help="Open no connection.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
 def command(
@@ -30,8 +31,9 @@ def command(
     channel: str | None,
     pre: bool,
     everything: bool,
+    offline: bool,
     as_json: bool,
 ) -> None:
     """List the known releases, oldest first; PATTERN is a version or a range."""
     wanted = Wanted(channel=channel or AUTO, pre=pre, unlisted=everything)
-    list_releases(ctx, spec, wanted, online=online, mirror=mirror, as_json=as_json)
+    list_releases(ctx, spec, wanted, online=online, mirror=mirror, offline=offline, as_json=as_json)

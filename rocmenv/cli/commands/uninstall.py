@@ -8,6 +8,7 @@ from rocmenv.cli.ask import may_go
 from rocmenv.cli.completion import complete_install
 from rocmenv.cli.output import tell
 from rocmenv.cli.program import Context
+from rocmenv.ops.link import is_link
 from rocmenv.ops.uninstall import removable, uninstall
 
 
@@ -16,8 +17,12 @@ from rocmenv.ops.uninstall import removable, uninstall
 @click.option("-y", "--yes", is_flag=True, help="Also when it is active, pinned or the default.")
 @click.pass_obj
 def command(ctx: Context, version: str, *, yes: bool) -> None:
-    """Remove VERSION from the root."""
+    """Remove VERSION from the root.
+
+    One that is linked is only forgotten: its files stay where they are.
+    """
     item = removable(ctx.process, ctx.root, version)
+    linked = is_link(ctx.root, item)
     may_go(ctx, item, "uninstall", yes=yes)
     uninstall(ctx.process, ctx.root, item)
-    tell(f"rocmenv: removed {item}")
+    tell(f"rocmenv: {item} is no longer registered" if linked else f"rocmenv: removed {item}")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rocmenv.errors import ResolveError
 from rocmenv.sources.apt.relation import Group, Relation, by_version, group_text, parse_relations
+from rocmenv.sources.chain import needs, path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -249,8 +250,8 @@ class _Attempt:
         name = bound.relation.name
         other = next((b for b in self.bounds.get(name, ()) if b.relation != bound.relation), bound)
         message = (
-            f"{_needs(other.chain, str(other.relation))}, but "
-            f"{_needs(bound.chain, str(bound.relation))}: no version of `{name}` is both"
+            f"{needs(other.chain, str(other.relation))}, but "
+            f"{needs(bound.chain, str(bound.relation))}: no version of `{name}` is both"
         )
         return ResolveError(message)
 
@@ -269,7 +270,7 @@ class _Attempt:
         )
 
     def _missing(self, group: Group, chain: tuple[str, ...]) -> ResolveError:
-        message = f"{_needs(chain, group_text(group))}, which the repository does not have"
+        message = f"{needs(chain, group_text(group))}, which the repository does not have"
         versions = [p.version for r in group for p in self._usable(r.name)]
         if versions:
             message += f" (it has {', '.join(f'`{v}`' for v in versions)})"
@@ -297,16 +298,6 @@ class _Attempt:
             if relation.accepts_offer(version):
                 message = (
                     f"`{package.name}` {word} `{relation}`, and both are needed: "
-                    f"{_path(self.chains[package.name])}; {_path(self.chains[other])}"
+                    f"{path(self.chains[package.name])}; {path(self.chains[other])}"
                 )
                 raise ResolveError(message)
-
-
-def _needs(chain: tuple[str, ...], need: str) -> str:
-    if not chain:
-        return f"`{need}` is wanted"
-    return f"{_path(chain)} needs `{need}`"
-
-
-def _path(chain: tuple[str, ...]) -> str:
-    return " → ".join(f"`{name}`" for name in chain)

@@ -15,12 +15,15 @@ from rocmenv.errors import ArchiveError, RepositoryError, SignatureError, visibl
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.decode import Stream
 from rocmenv.fetch.openpgp import Verified, verify
+from rocmenv.fetch.pipeline import Job
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.release import Artifact
 from rocmenv.sources.apt.index import Index
 from rocmenv.sources.apt.release import ReleaseFile, parse_release
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rocmenv.sources.apt.index import Package
     from rocmenv.sources.base import Reader
 
@@ -59,11 +62,16 @@ class Repository:
             NotThereError, TransferError: it cannot be read.
         """
         verified = self._verified(downloads)
-        release = parse_release(verified.data.decode("utf-8", "replace"))
-        self._check_dates(release, now or datetime.now(timezone.utc))
-        texts = [self._index(downloads, release, path) for path in self._index_paths()]
+        release = self.parsed(verified, now or datetime.now(timezone.utc))
+        texts = [self._index(downloads, release, path) for path in self.index_paths()]
         notes = (*verified.notes, *self._notes(release))
         return LoadedRepository(self, Index(*texts), notes)
+
+    def parsed(self, verified: Verified, now: datetime) -> ReleaseFile:
+        """What a verified Release file says; raises `RepositoryError` when it is out of date."""
+        release = parse_release(verified.data.decode("utf-8", "replace"))
+        self._check_dates(release, now)
+        return release
 
     @property
     def origin(self) -> str:
@@ -79,7 +87,8 @@ class Repository:
             return f"{base}{quote(inner, safe='/~')}/" if inner else base
         return f"{base}dists/{quote(self.suite, safe='/~')}/"
 
-    def _index_paths(self) -> list[str]:
+    def index_paths(self) -> list[str]:
+        """The indexes as the Release file lists them, without the endings of their forms."""
         if self.suite.endswith("/"):
             return ["Packages"]
         return [f"{part}/binary-{self.architecture}/Packages" for part in self.components]
@@ -94,6 +103,10 @@ class Repository:
             url = f"{self.folder}Release"
             data = downloads.read(url, limit=_MOST_RELEASE)
             signature = self._signature(downloads, url)
+        return self.verified(url, data, signature)
+
+    def verified(self, url: str, data: bytes, signature: bytes | None) -> Verified:
+        """The content of `data` from `url`, if the signature is right, else `SignatureError`."""
         try:
             return verify(data, signature, self.keyring, self.fingerprints)
         except SignatureError as error:
@@ -125,29 +138,40 @@ class Repository:
         has = ", ".join(f"`{name}`" for name in sorted(names))
         return (f"the repository calls its suite {has}, not `{self.suite}`",)
 
-    def _index(self, downloads: Reader, release: ReleaseFile, path: str) -> str:
+    def _index(self, downloads: Reader, release: ReleaseFile, path: str) -> bytes:
+        absent = NotThereError(path)
+        # Some mirrors announce an index in more forms than they keep.
+        for name in self.forms(release, path):
+            try:
+                data = self.read_listed(downloads, release, name)
+            except NotThereError as error:
+                absent = error
+            else:
+                return unpacked(data, self.folder + quote(name, safe="/~"))
+        raise self.lacking(path, absent)
+
+    def forms(self, release: ReleaseFile, path: str) -> list[str]:
+        """The forms of an index that the Release file lists, the smallest first."""
         listed = [path + ending for ending in _ENDINGS if path + ending in release.files]
         if not listed:
             has = ", ".join(release.architectures) or "none"
             message = f"`{shown(self.folder)}` lists no `{path}` (its architectures: {has})"
             raise RepositoryError(message, hint="check the release and its suite")
-        absent = NotThereError(path)
-        # Some mirrors announce an index in more forms than they keep.
-        for name in listed:
-            try:
-                return self._read_index(downloads, release, name)
-            except NotThereError as error:
-                absent = error
-        message = f"`{shown(self.folder)}` announces `{path}`, and lacks it: {absent.message}"
-        raise RepositoryError(message, hint=absent.hint or _LATER) from absent
+        return listed
 
-    def _read_index(self, downloads: Reader, release: ReleaseFile, name: str) -> str:
+    def lacking(self, path: str, absent: NotThereError) -> RepositoryError:
+        """The error for an index that is there in none of its forms."""
+        message = f"`{shown(self.folder)}` announces `{path}`, and lacks it: {absent.message}"
+        return RepositoryError(message, hint=absent.hint or _LATER)
+
+    def read_listed(self, downloads: Reader, release: ReleaseFile, name: str) -> bytes:
+        """A file that the Release file lists, as the server sent it, with its digest checked."""
         size, digest = release.files[name]
         url = self.folder + quote(name, safe="/~")
         limit = size + _SURPLUS
         data = None
         if release.acquire_by_hash:
-            hashed = posixpath.join(posixpath.dirname(name), "by-hash", "SHA256", digest)
+            hashed = by_hash(name, digest)
             with contextlib.suppress(NotThereError):  # the plain name is checked just as well
                 data = downloads.read(self.folder + quote(hashed, safe="/~"), limit=limit)
         if data is None:
@@ -164,17 +188,23 @@ class Repository:
                 f"{size} bytes, but another SHA-256"
             )
             raise RepositoryError(message, hint=_LATER)
-        return _text(data, url)
+        return data
 
 
-def _text(data: bytes, url: str) -> str:
+def by_hash(name: str, digest: str) -> str:
+    """The other place of a listed file, which tells its content (`Acquire-By-Hash`)."""
+    return posixpath.join(posixpath.dirname(name), "by-hash", "SHA256", digest)
+
+
+def unpacked(data: bytes, url: str) -> bytes:
+    """The plain form of an index from `url`, which may be packed; else `RepositoryError`."""
     try:
         plain = Stream(io.BytesIO(data), posixpath.basename(url)).read(_MOST_INDEX + 1)
     except ArchiveError as error:
         raise RepositoryError(f"`{shown(url)}` cannot be unpacked: {error.message}") from error
     if len(plain) > _MOST_INDEX:
         raise RepositoryError(f"`{shown(url)}` unpacks to more than {_MOST_INDEX} bytes")
-    return plain.decode("utf-8", "replace")
+    return plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +214,15 @@ class LoadedRepository:
     repository: Repository
     index: Index
     notes: tuple[str, ...]
+
+    @property
+    def origin(self) -> str:
+        """Address and suite as people may see them."""
+        return self.repository.origin
+
+    def job(self, package: Package, mapping: Callable[[str], str | None]) -> Job:
+        """How to fetch and unpack `package`; raises `RepositoryError` as `artifact`."""
+        return Job(self.artifact(package), package.name, mapping)
 
     def artifact(self, package: Package) -> Artifact:
         """What to download for `package`.

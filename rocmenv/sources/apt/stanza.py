@@ -37,13 +37,19 @@ def fields(stanza: str, wanted: frozenset[str] | None = None) -> dict[str, str]:
     return found
 
 
+def plain(text: bytes) -> bytes:
+    """`text` with line feeds alone at the ends of lines, and nothing else in blank lines."""
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n")
+    if b"\n \n" in text or b"\n\t\n" in text:
+        text = b"\n".join(line if line.strip() else b"" for line in text.split(b"\n"))
+    return text
+
+
 def stanzas(text: str) -> list[str]:
     """The paragraphs of `text`, none empty."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n")
-    if "\n \n" in text or "\n\t\n" in text:
-        text = "\n".join(line if line.strip() else "" for line in text.split("\n"))
-    return [part for part in text.split("\n\n") if part and not part.isspace()]
+    lines = plain(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+    return [part for part in lines.split("\n\n") if part and not part.isspace()]
 
 
 def commented(text: str) -> Iterator[tuple[int, str]]:

@@ -39,7 +39,7 @@ Release: {release}
 Summary: made for a test
 License: MIT
 BuildArch: {architecture}
-AutoReqProv: no
+AutoReqProv: {automatic}
 {fields}
 %description
 made for a test
@@ -57,7 +57,8 @@ class Package:
     `files` maps a path below `/` to its content, `links` to a link's text, `hard` to the
     path it is a hard link of; `programs` are those of `files` that are executable. `trees`
     maps a path to a folder that is copied there, `sparse` to the size of a file of zeros.
-    `fields` and `more` are lines of the spec: of its head and of its list of files.
+    `fields` and `more` are lines of the spec: of its head and of its list of files. With
+    `automatic`, rpmbuild adds what it finds in the files: libraries, interpreters, modules.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Package:
     sparse: dict[str, int] = field(default_factory=dict)
     programs: frozenset[str] = frozenset()
     more: Sequence[str] = ()
+    automatic: bool = False
     architecture: str = "x86_64"
 
 
@@ -87,6 +89,7 @@ def build_rpm(package: Package, folder: Path, payload: str = "zstd", *words: str
         version=package.version,
         release=package.release,
         architecture=package.architecture,
+        automatic="yes" if package.automatic else "no",
         fields="\n".join(package.fields),
         stage=stage,
         listed=f"-f {work}/files" if listed else "",

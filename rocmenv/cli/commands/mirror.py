@@ -1,0 +1,130 @@
+"""`rocmenv mirror`: a static mirror of some releases."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rocmenv.cli.completion import complete_profile, complete_release
+from rocmenv.cli.output import amount, say, say_json
+from rocmenv.cli.program import Context
+from rocmenv.cli.progress import reporter
+from rocmenv.ops import mirror as ops
+from rocmenv.ops.connect import downloads_for
+from rocmenv.settings import PROFILE_NAMES, Settings
+from rocmenv.sources.base import Extent, MirrorPlan, Request
+from rocmenv.sources.catalog_file import load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_CHANNELS = tuple(ops.CHANNELS)
+
+
+@click.command("mirror")
+@click.argument(
+    "specs", metavar="VERSION...", nargs=-1, required=True, shell_complete=complete_release
+)
+@click.option("--to", "to", metavar="DIR", required=True, help="The mirror's folder.")
+@click.option(
+    "--channel", type=click.Choice(_CHANNELS), default=_CHANNELS[0], help="What to mirror."
+)
+@click.option(
+    "--profile",
+    help=f"Set of packages: {', '.join(PROFILE_NAMES)}.",
+    shell_complete=complete_profile,
+)
+@click.option("--with", "extra", metavar="PACKAGE", multiple=True, help="A further package.")
+@click.option("--whole", is_flag=True, help="All packages of the repository.")
+@click.option("--suite", "suites", metavar="NAME", multiple=True, help="A suite, such as jammy.")
+@click.option("--all-suites", is_flag=True, help="All suites that the release has.")
+@click.option("--mirror", "source", metavar="URL", help="Where to copy from, in place of AMD's.")
+@click.option("--keyring", metavar="FILE|URL", help="Signing keys in place of the channel's.")
+@click.option("--fingerprint", metavar="HEX", help="The key that must have signed.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show files and sizes; change nothing.")
+@click.option("--offline", is_flag=True, help="Open no connection.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
+@click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
+@click.pass_obj
+def command(
+    ctx: Context,
+    /,
+    specs: tuple[str, ...],
+    to: str,
+    channel: str,
+    suites: tuple[str, ...],
+    **given: Any,  # noqa: ANN401 - each is of its option's type
+) -> None:
+    """Make a mirror of VERSIONs in a folder, from which other machines install.
+
+    The signed indexes are copied as they are, with the packages of the profile. Run it
+    again to add releases, to go on after a stop, or to check what is there.
+    """
+    settings = Settings(ctx.process, ctx.root)
+    report = reporter(quiet=given["quiet"] or given["as_json"])
+    downloads = downloads_for(ctx.process, ctx.root, settings, offline=given["offline"])
+    request = _request(settings, given)
+    folder = ops.mirror_folder(to, ctx.process.cwd)
+    report.step("reading the indexes")
+    extent = Extent(whole=given["whole"], suites=suites, all_suites=given["all_suites"])
+    wanted = ops.plans(load(ctx.root.catalog), channel, specs, request, downloads, extent)
+    if given["dry_run"]:
+        _show(wanted, as_json=given["as_json"])
+        return
+    made = ops.mirror(wanted, folder, downloads, report)
+    for note in made.notes:
+        report.note(note)
+    counts = {"files": made.files, "fetched": made.fetched, "size": made.size}
+    if given["as_json"]:
+        versions = [str(version) for version in made.versions]
+        say_json({"folder": str(folder), "versions": versions, **counts})
+        return
+    report.step(
+        f"{folder} has {made.files} files ({amount(made.size)}), {made.fetched} of them new"
+    )
+    _say_commands(folder, _install_words(made.versions[0].xyz, request, suites))
+
+
+def _request(settings: Settings, given: Mapping[str, Any]) -> Request:
+    return Request(
+        profile=given["profile"] or settings["profile"],
+        extra=given["extra"],
+        mirror=given["source"] or settings["legacy.mirror"],
+        keyring=given["keyring"] or settings["legacy.keyring"],
+        fingerprint=given["fingerprint"] or settings["legacy.fingerprint"],
+    )
+
+
+def _install_words(version: str, request: Request, suites: Sequence[str]) -> list[str]:
+    """The install that finds all it needs in the mirror, but for `--mirror`."""
+    words = ["rocmenv", "install", version, "--profile", request.profile]
+    for name in request.extra:
+        words += ["--with", name]
+    if suites:
+        words += ["--suite", suites[0]]
+    if request.fingerprint:
+        words += ["--fingerprint", request.fingerprint]
+    return words
+
+
+def _say_commands(folder: Path, words: Sequence[str]) -> None:
+    serve = ("python3", "-m", "http.server", "--directory", str(folder), "8000")
+    say(shlex.join((*words, "--mirror", folder.as_uri())))
+    say(f"{shlex.join((*words, '--mirror', 'http://HOST:8000'))}  # HOST runs: {shlex.join(serve)}")
+
+
+def _show(wanted: Sequence[MirrorPlan], *, as_json: bool) -> None:
+    files = {file.path: file.size for plan in wanted for file in plan.files}
+    if as_json:
+        versions = [str(plan.version) for plan in wanted]
+        rows = [{"path": path, "size": size} for path, size in files.items()]
+        say_json({"versions": versions, "size": sum(files.values()), "files": rows})
+        return
+    for path, size in files.items():
+        say(f"{amount(size):>9}  {path}")
+    for plan in wanted:
+        say(f"{plan.version} from {plan.channel} ({plan.origin})")
+    say(f"{len(files)} files, {amount(sum(files.values()))}")

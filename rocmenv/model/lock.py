@@ -1,0 +1,165 @@
+"""`rocm.lock`: exactly which files a project's version was installed from, by platform.
+
+The file is TOML in a stable order, so that a change of it is a change of what is installed.
+One table for each platform: locking on one machine leaves the others' alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rocmenv.errors import InvalidVersionError, PinError
+from rocmenv.model.receipt import Item
+from rocmenv.model.version import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOCK_NAME = "rocm.lock"
+SCHEMA = 1
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_HEAD = "# What `rocmenv install --locked` installs. Made by `rocmenv lock`; edits are lost.\n"
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """What is locked for one platform, such as `linux-x86_64`.
+
+    `mirror` is the base of the addresses that a mirror may stand in for. `items` are sorted
+    by name; each has its size in bytes and its SHA-256.
+    """
+
+    platform: str
+    spec: str
+    version: Version
+    channel: str
+    origin: str
+    mirror: str
+    profile: str
+    extra: tuple[str, ...]
+    targets: tuple[str, ...]
+    items: tuple[Item, ...]
+
+    def at(self, mirror: str | None) -> Locked:
+        """The same files below another base address."""
+        if mirror is None or not self.mirror:
+            return self
+        old, new = self.mirror.rstrip("/") + "/", mirror.rstrip("/") + "/"
+        moved = tuple(
+            replace(i, url=new + i.url.removeprefix(old)) if i.url.startswith(old) else i
+            for i in self.items
+        )
+        return replace(self, mirror=mirror, items=moved)
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """The file: one entry for each platform, sorted by its name."""
+
+    platforms: tuple[Locked, ...] = ()
+
+    def on(self, platform: str) -> Locked | None:
+        """What is locked for `platform`, None when nothing is."""
+        return next((p for p in self.platforms if p.platform == platform), None)
+
+    def with_platform(self, locked: Locked) -> Lock:
+        """The lock with `locked` in place of what its platform had."""
+        others = [p for p in self.platforms if p.platform != locked.platform]
+        return Lock(tuple(sorted([*others, locked], key=lambda p: p.platform)))
+
+    def render(self) -> str:
+        """The text of the file."""
+        out = [_HEAD, f"schema = {SCHEMA}\n"]
+        for platform in self.platforms:
+            out += ["\n[[platform]]\n", *_rows(platform)]
+        return "".join(out)
+
+    @classmethod
+    def from_table(cls, table: dict[str, Any], path: str) -> Lock:
+        """The lock of a parsed file; `PinError` naming `path` when it is not one."""
+        try:
+            schema = table["schema"]
+            if not isinstance(schema, int) or schema > SCHEMA:
+                msg = f"{path} was written by a newer rocmenv (form {schema})"
+                raise PinError(msg, hint="update rocmenv")
+            platforms = tuple(_platform(row) for row in table.get("platform", []))
+            names = [p.platform for p in platforms]
+            if len(set(names)) < len(names):
+                msg = "a platform is in it twice"
+                raise ValueError(msg)
+            return cls(tuple(sorted(platforms, key=lambda p: p.platform)))
+        except (KeyError, TypeError, ValueError, AttributeError, InvalidVersionError) as error:
+            msg = f"{path} is not a lock ({error.__class__.__name__}: {error})"
+            raise PinError(msg, hint="make it anew: `rocmenv lock`") from error
+
+
+def _rows(locked: Locked) -> Iterator[str]:
+    for key, value in (
+        ("name", locked.platform),
+        ("spec", locked.spec),
+        ("version", str(locked.version)),
+        ("channel", locked.channel),
+        ("origin", locked.origin),
+        ("mirror", locked.mirror),
+        ("profile", locked.profile),
+        ("extra", locked.extra),
+        ("targets", locked.targets),
+    ):
+        yield f"{key} = {_toml(value)}\n"
+    for item in locked.items:
+        yield "\n[[platform.file]]\n"
+        for key, text in (("name", item.name), ("version", item.version), ("url", item.url)):
+            yield f"{key} = {_toml(text)}\n"
+        yield f"size = {item.size}\nsha256 = {_toml(item.sha256)}\n"
+
+
+def _platform(row: dict[str, Any]) -> Locked:
+    items = tuple(_item(file) for file in row.get("file", []))
+    if not items:
+        msg = "a platform has no files"
+        raise ValueError(msg)
+    return Locked(
+        platform=_text(row["name"]),
+        spec=_text(row["spec"]),
+        version=Version.parse(_text(row["version"])),
+        channel=_text(row["channel"]),
+        origin=_text(row["origin"]),
+        mirror=_text(row["mirror"]),
+        profile=_text(row["profile"]),
+        extra=tuple(_text(word) for word in row["extra"]),
+        targets=tuple(_text(word) for word in row["targets"]),
+        items=items,
+    )
+
+
+def _item(file: dict[str, Any]) -> Item:
+    digest, size = _text(file["sha256"]), file["size"]
+    if not _DIGEST.fullmatch(digest):
+        msg = f"`{digest[:70]}` is not a SHA-256"
+        raise ValueError(msg)
+    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+        msg = f"`{size}` is not a size"
+        raise ValueError(msg)
+    return Item(_text(file["name"]), _text(file["url"]), size, digest, _text(file["version"]))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        msg = f"`{value}` is not a text"
+        raise TypeError(msg)
+    return value
+
+
+def _toml(value: str | tuple[str, ...]) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return f'"{"".join(map(_toml_char, value))}"'
+
+
+def _toml_char(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    return f"\\u{ord(char):04X}" if ord(char) < 0x20 or ord(char) == 0x7F else char  # noqa: PLR2004

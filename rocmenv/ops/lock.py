@@ -1,0 +1,228 @@
+"""`rocm.lock` of a project: writing it, reading it, and what an install makes of it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rocmenv.errors import PinError, ResolveError, UsageError
+from rocmenv.fetch.connection import without_account
+from rocmenv.model.lock import LOCK_NAME, Lock, Locked
+from rocmenv.model.release import Artifact
+from rocmenv.model.selection import PIN_NAME
+from rocmenv.ops.plan import channel_of, completed, for_gpus, make_plan, target
+from rocmenv.sources.catalog import is_legacy
+from rocmenv.sources.catalog_file import load
+from rocmenv.store import pins, registry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rocmenv.fetch.transfer import Downloads
+    from rocmenv.model.receipt import Item, Receipt
+    from rocmenv.model.version import Spec, Version
+    from rocmenv.ops.plan import Wish
+    from rocmenv.ops.report import Reporter
+    from rocmenv.process import Process
+    from rocmenv.settings import Settings
+    from rocmenv.sources.base import Plan, Request
+    from rocmenv.sources.catalog import Catalog
+    from rocmenv.store.paths import Root
+
+_LIMIT = 64 << 20
+
+
+def platform_name() -> str:
+    """This machine's platform, as locks name it: `linux-x86_64`."""
+    return f"{sys.platform}-{platform.machine().lower()}"
+
+
+def nearest(folder: str) -> Path | None:
+    """The lock that counts in `folder`: beside the nearest pin, else the nearest one upward."""
+    pin = pins.nearest(folder)
+    here = Path(os.path.dirname(pin[0]) if pin else folder)
+    for place in (here, *(() if pin else here.parents)):
+        if (place / LOCK_NAME).is_file():
+            return place / LOCK_NAME
+    return None
+
+
+def read(path: Path) -> Lock:
+    """The lock at `path`; `PinError` when it is none, or cannot be read."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LIMIT).decode("utf-8-sig")
+        return Lock.from_table(_parsed(text), str(path))
+    except OSError as error:
+        msg = f"{path} cannot be read ({error.strerror})"
+        raise PinError(msg, hint=f"check its rights: `ls -l {shlex.quote(str(path))}`") from error
+    except (ValueError, RecursionError) as error:
+        msg = f"{path} is not a lock ({error})"
+        raise PinError(msg, hint="make it anew: `rocmenv lock`") from error
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415 - where there is a lock
+
+        return tomllib.loads(text)
+    import tomlkit  # noqa: PLC0415 - no reader in the library before 3.11
+
+    return tomlkit.parse(text).unwrap()
+
+
+def place_of(process: Process) -> Path:
+    """Where a new lock goes: beside the pin that counts here, else into this folder."""
+    pin = pins.nearest(process.cwd)
+    return Path(os.path.dirname(pin[0]) if pin else process.cwd) / LOCK_NAME
+
+
+def pinned(process: Process) -> Spec:
+    """What the pin here asks for; `UsageError` without one."""
+    found = pins.nearest(process.cwd)
+    if found is None or found[1].is_system:
+        msg = f"no {PIN_NAME} here names a version to lock"
+        raise UsageError(msg, hint="name one: `rocmenv lock 6.3`, or `rocmenv local 6.3` first")
+    return found[1]
+
+
+def make(
+    process: Process,
+    root: Root,
+    settings: Settings,
+    wish: Wish,
+    downloads: Downloads,
+    report: Reporter,
+) -> Locked:
+    """What a wish means here and now, with address, size and SHA-256 of every file.
+
+    An install that the wish would make, in the same form, tells all of it without a network.
+    Else indexes are read, and files whose digest nobody publishes are downloaded once. Raises
+    as planning and downloading do, and `ResolveError` for what has no files to lock.
+    """
+    data = load(root.catalog)
+    found = _installed(process, root, settings, data, wish)
+    if found is not None:
+        receipt, request = found
+        items: Sequence[Item] = receipt.items
+        version, channel, origin = receipt.version, receipt.source, receipt.origin
+    else:
+        plan = make_plan(process, root, settings, wish, downloads, report)
+        if plan.channel == "wheels":
+            msg = "what wheels need besides themselves is known once they are installed"
+            hint = f"install them first: `rocmenv install {plan.version} --channel wheels`"
+            raise ResolveError(msg, hint=hint)
+        request, items = plan.request, _whole(root, plan, downloads, report)
+        version, channel, origin = plan.version, plan.channel, plan.origin
+    return Locked(
+        platform=platform_name(),
+        spec=wish.spec,
+        version=version,
+        channel=channel,
+        origin=origin,
+        mirror=_base(data, channel, version, request),
+        profile=request.profile,
+        extra=request.extra,
+        targets=request.targets,
+        items=tuple(sorted(items, key=lambda item: (item.name, item.url))),
+    )
+
+
+def _installed(
+    process: Process, root: Root, settings: Settings, data: Catalog, wish: Wish
+) -> tuple[Receipt, Request] | None:
+    """The receipt of the install that `wish` would make, where there is one, and its request."""
+    version = target(root, wish)
+    if version is None or not root.receipt(version).is_file():
+        return None
+    receipt = registry.find(root, version).receipt
+    release = version.without_local
+    channel = channel_of(data, release, wish.channel)
+    request = completed(wish.request, settings, channel)
+    request, _, _ = for_gpus(process, settings, wish.gpus, request, release)
+    is_same = (
+        receipt.source == channel
+        and all(item.sha256 for item in receipt.items)
+        and (
+            (receipt.profile, receipt.extra, receipt.suite, receipt.targets)
+            == (request.profile, request.extra, request.suite or "", request.targets)
+        )
+    )
+    return (receipt, request) if is_same and receipt.items else None
+
+
+def would_change(path: Path, locked: Locked) -> bool:
+    """Whether the lock at `path` has another entry, or none, for this platform."""
+    return not path.is_file() or read(path).on(locked.platform) != locked
+
+
+def write(path: Path, locked: Locked) -> bool:
+    """Put an entry into the lock at `path`; whether that changed the file."""
+    if not would_change(path, locked):
+        return False
+    old = read(path) if path.is_file() else Lock()
+    new = old.with_platform(locked)
+    pins.replace_file(path, new.render().encode())
+    return True
+
+
+def wanted_at(path: Path) -> Locked:
+    """The entry for this machine in the lock at `path`, as long as it fits the pin beside it.
+
+    Raises `PinError` when the lock has none, or was made for another pin.
+    """
+    locked = read(path).on(platform_name())
+    if locked is None:
+        msg = f"{path} has nothing for {platform_name()}"
+        raise PinError(msg, hint=f"add it: `cd {shlex.quote(str(path.parent))} && rocmenv lock`")
+    pin = path.parent / PIN_NAME
+    spec = pins.read(str(pin)) if pin.is_file() else None
+    if spec is not None and not spec.is_alias and not spec.fits(locked.version):
+        msg = f"{path} is for {locked.version}, and {pin} asks for {spec}"
+        raise PinError(msg, hint=f"lock anew: `cd {shlex.quote(str(path.parent))} && rocmenv lock`")
+    return locked
+
+
+def differs(receipt: Receipt, locked: Locked) -> str | None:
+    """What an install has that the lock does not say, or the other way round; None for nothing."""
+    have = {(item.name, item.sha256) for item in receipt.items}
+    want = {(item.name, item.sha256) for item in locked.items}
+    if have == want:
+        return None
+    return min(name for name, _ in have ^ want)
+
+
+def _whole(root: Root, plan: Plan, downloads: Downloads, report: Reporter) -> Sequence[Item]:
+    known: dict[str, Item] = {}
+    for item in registry.load(root).installed.values():
+        known.update((i.url, i) for i in item.receipt.items if i.sha256)
+    missing = [i for i in plan.items if not i.sha256 and i.url not in known]
+    if missing:
+        report.start("downloading what has no published digest", sum(i.size for i in missing))
+    try:
+        fetched = {i.url: _fetched(i, downloads, report) for i in missing}
+    finally:
+        if missing:
+            report.finish()
+    return [i if i.sha256 else fetched.get(i.url) or known[i.url] for i in plan.items]
+
+
+def _fetched(item: Item, downloads: Downloads, report: Reporter) -> Item:
+    path = downloads.fetch(Artifact(item.url, item.name, item.size or None), report.advance)
+    return replace(item, size=path.stat().st_size, sha256=path.name)
+
+
+def _base(data: Catalog, channel: str, version: Version, request: Request) -> str:
+    """The address that a mirror may stand in for, empty where there is none."""
+    mirror = request.mirror
+    release = version.without_local
+    if mirror is None and channel in data.channels and is_legacy(data, release):
+        mirror = data.channels[channel].mirror
+    elif mirror is None and channel != "distro":
+        mirror = data.place(release).mirror
+    return without_account(mirror) if mirror else ""

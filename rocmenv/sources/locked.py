@@ -1,0 +1,131 @@
+"""An install from a lock: exactly the files that it names, and no index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from rocmenv.errors import ResolveError
+from rocmenv.model.release import Artifact
+from rocmenv.sources.base import Part, Request
+from rocmenv.sources.packages import assemble, job_of
+from rocmenv.sources.recipes import recipe_of
+from rocmenv.sources.remembered import Remembered
+from rocmenv.sources.tarball import Archive, TarballPlan
+
+if TYPE_CHECKING:
+    from rocmenv.fetch.transfer import Downloads
+    from rocmenv.model.lock import Locked
+    from rocmenv.model.receipt import Item
+    from rocmenv.model.version import Version
+    from rocmenv.sources.base import Built, Plan, Work
+    from rocmenv.sources.catalog import Catalog
+    from rocmenv.sources.packages import Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class LockedFiles:
+    """The files of a lock, as a `base.Plan` has them. What they take on disk is not known."""
+
+    locked: Locked
+    notes: tuple[str, ...] = ()
+    host: tuple[str, ...] = ()
+    installed: int | None = None
+
+    @property
+    def version(self) -> Version:
+        """The locked version."""
+        return self.locked.version
+
+    @property
+    def channel(self) -> str:
+        """The channel that it was locked from."""
+        return self.locked.channel
+
+    @property
+    def origin(self) -> str:
+        """Where it was locked from."""
+        return self.locked.origin
+
+    @property
+    def request(self) -> Request:
+        """What was locked."""
+        return _request(self.locked)
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The locked files."""
+        return self.locked.items
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The locked files, largest first."""
+        items = sorted(self.items, key=lambda i: (-i.size, i.name))
+        return tuple(Part(i.name, i.version, i.size) for i in items)
+
+    @property
+    def download(self) -> int:
+        """The sum of their sizes."""
+        return sum(item.size for item in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class LockedPackages(LockedFiles):
+    """The packages of a lock; a `base.Plan`."""
+
+    recipe: Recipe = field(kw_only=True)
+
+    def build(self, work: Work) -> Built:
+        """Fetch the files, which must have the locked digests, and make a prefix of them."""
+        jobs = [job_of(item, self.recipe) for item in self.items]
+        return assemble(self.recipe, jobs, self.items, work)
+
+
+@dataclass(frozen=True, slots=True)
+class LockedWheels(LockedFiles):
+    """The wheels of a lock; a `base.Plan`."""
+
+    def build(self, work: Work) -> Built:
+        """Fetch the files, which must have the locked digests, and fill an environment."""
+        from rocmenv.sources.wheel_fill import fill  # noqa: PLC0415 - for wheels alone
+
+        fetched = []
+        for item in self.items:
+            name = unquote(item.url.rpartition("/")[2])
+            artifact = Artifact(item.url, name, item.size, item.sha256)
+            fetched.append((item, work.downloads.fetch(artifact, work.on_bytes)))
+        return fill(fetched, work)
+
+
+def plan(data: Catalog, locked: Locked, downloads: Downloads) -> Plan:
+    """The plan for a lock's entry; reads nothing.
+
+    `ResolveError` for a channel that cannot be installed from a lock.
+    """
+    recipe = recipe_of(locked.channel, data, locked.version.without_local)
+    if recipe is not None:
+        return LockedPackages(locked, recipe=recipe)
+    if locked.channel == "tarball" and len(locked.items) == 1:
+        return _tarball(locked, downloads)
+    if locked.channel == "wheels":
+        return LockedWheels(locked)
+    msg = f"this rocmenv cannot install from a lock what the channel `{locked.channel}` gave"
+    raise ResolveError(msg, hint="update rocmenv, or lock another channel: `rocmenv lock`")
+
+
+def _tarball(locked: Locked, downloads: Downloads) -> TarballPlan:
+    (item,) = locked.items
+    index, _, name = item.url.rpartition("/")
+    archive = Archive(unquote(name), "linux", "", item.version, index, size=item.size)
+    return TarballPlan(
+        version=locked.version,
+        archive=archive,
+        sha256=item.sha256,
+        remembered=Remembered(downloads),
+        request=_request(locked),
+    )
+
+
+def _request(locked: Locked) -> Request:
+    return Request(profile=locked.profile, extra=locked.extra, targets=locked.targets)

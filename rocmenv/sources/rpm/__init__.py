@@ -1,0 +1,1 @@
+"""RPM repositories: index, versions, relations, and what a wish needs of them."""

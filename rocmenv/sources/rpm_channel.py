@@ -1,0 +1,253 @@
+"""AMD's RPM repositories: the legacy ones (`/opt/rocm-X.Y.Z`), and those of `amdrocm` packages.
+
+Which addresses, keys and names a release has is given as an `RpmPlace`; everything here is
+the same for both. Source of the package names: docs/sources.md, "RPM repositories".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import HostError, RepositoryError, ResolveError, SignatureError
+from rocmenv.fetch.connection import shown
+from rocmenv.fetch.transfer import NotThereError
+from rocmenv.probe.host import debian_architecture
+from rocmenv.sources.keyring import read_keyring
+from rocmenv.sources.legacy_rules import Legacy, Prefixed, bare_names
+from rocmenv.sources.packages import Chosen, PackagePlan
+from rocmenv.sources.remembered import Remembered
+from rocmenv.sources.rpm.closure import close
+from rocmenv.sources.rpm.host import read_host
+from rocmenv.sources.rpm.index import Index
+from rocmenv.sources.rpm.repository import LoadedRepository, Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rocmenv.fetch.transfer import Downloads
+    from rocmenv.model.version import Version
+    from rocmenv.sources.base import Request
+    from rocmenv.sources.rpm.closure import Unmet
+
+_ARCHITECTURES = frozenset({"x86_64", "noarch"})
+_LIBC = ("libc.so.6(", "libm.so.6(", "libstdc++.so.6(", "libgcc_s.so.1(")
+_NUMBERS = re.compile(r"\d+\.\d+\.\d+")
+_MOST_NAMED = 8
+
+# The root packages of each profile of the `amdrocm` packages, without the release's suffix.
+AMDROCM: dict[str, tuple[str, ...]] = {
+    "runtime": ("amdrocm",),
+    "hip": (
+        "amdrocm-llvm",
+        "amdrocm-runtime-devel",
+        "amdrocm-hipify",
+        "amdrocm-amdsmi",
+        "amdrocm-base",
+    ),
+    "libraries": (
+        "amdrocm-blas",
+        "amdrocm-fft",
+        "amdrocm-rand",
+        "amdrocm-solver",
+        "amdrocm-sparse",
+        "amdrocm-rccl",
+        "amdrocm-hiptensor",
+        "amdrocm-rocalution",
+    ),
+    "sdk": ("amdrocm-core-sdk",),
+    "ml": ("amdrocm-core-sdk", "amdrocm-dnn", "amdrocm-ck"),
+    "profilers": (
+        "amdrocm-profiler",
+        "amdrocm-profiler-base",
+        "amdrocm-debugger",
+        "amdrocm-developer-tools",
+    ),
+    "full": ("amdrocm-core-sdk", "amdrocm-developer-tools", "amdrocm-opencl"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RpmPlace:
+    """Where a release's RPM packages are, and how they are named.
+
+    `channel` is the name for the receipt. `bases` are the folders with `repodata`, in the
+    order to try; `keys` the addresses or files of the key, likewise; `fingerprints` pin it.
+    `prefix` is the place in the packages (`/opt/rocm-6.3.0`, `/opt/rocm/core-10.0`).
+    `is_legacy` tells the names: `hip-devel6.3.0`, else `amdrocm-core-sdk10.0-gfx1100`, where
+    `targets` are the suffixes wanted; none means the packages for all GPUs.
+    """
+
+    channel: str
+    bases: tuple[str, ...]
+    keys: tuple[str, ...]
+    fingerprints: frozenset[str]
+    prefix: str
+    is_legacy: bool
+    targets: tuple[str, ...] = ()
+
+
+def plan(
+    place: RpmPlace, release: Version, version: Version, request: Request, downloads: Downloads
+) -> PackagePlan:
+    """The plan to install `release` from `place` as `version`. Reads the index; changes nothing.
+
+    Of `request`, `profile`, `extra`, `keyring` and `fingerprint` count.
+
+    Raises:
+        ResolveError: the repository has no such packages, or not all they need.
+        HostError: not x86-64, or a C or C++ library that is too old.
+        SignatureError, RepositoryError, TransferError: the repository cannot be used.
+    """
+    debian_architecture()
+    remembered = Remembered(downloads)
+    repository = _open(place, release, request, remembered)
+    index = repository.index if place.is_legacy else _of_release(repository.index, release)
+    roots = _legacy_roots if place.is_legacy else _amdrocm_roots
+    wanted = roots(index, place, release, request)
+    host = read_host()
+    closure = close(
+        wanted,
+        index,
+        # What the repository has is taken from there: another ROCm on the host must not
+        # stand in for one of this release.
+        on_host=lambda relation: False if index.providing(relation.name) else host.meets(relation),
+    )
+    _refuse_newer_libc(closure.unmet, release, repository.origin)
+    unknown = [str(need) for need in closure.unmet if not need.is_known]
+    return PackagePlan(
+        version=version,
+        channel=place.channel,
+        chosen=tuple(Chosen(package, repository) for package in closure.packages),
+        recipe=Legacy(place.prefix, release) if place.is_legacy else Prefixed(place.prefix),
+        notes=(*repository.notes, *_doubts(unknown)),
+        host=tuple(str(need) for need in closure.unmet if need.is_known),
+        remembered=remembered,
+        request=request,
+    )
+
+
+def _open(
+    place: RpmPlace, release: Version, request: Request, downloads: Remembered
+) -> LoadedRepository:
+    keyring = _keyring((request.keyring,) if request.keyring else place.keys, downloads)
+    pins = frozenset({request.fingerprint}) if request.fingerprint else place.fingerprints
+    absent = NotThereError("no address of a repository is known")
+    for base in place.bases:
+        repository = Repository(base, _ARCHITECTURES, keyring, pins)
+        try:
+            return repository.load(downloads)
+        except NotThereError as error:
+            absent = error
+    downloads.refuse_if_offline(absent)
+    tried = ", ".join(f"`{shown(base)}`" for base in place.bases) or "none"
+    msg = f"no RPM repository of release {release} was found (tried: {tried})"
+    hint = "`rocmenv install --list --online` shows what the server has; `--suite` picks a folder"
+    raise RepositoryError(msg, hint=hint)
+
+
+def _keyring(places: Sequence[str], downloads: Remembered) -> bytes:
+    absent = SignatureError("no signing key is known, so nothing can be verified")
+    for place in places:
+        try:
+            return read_keyring(place, downloads)
+        except SignatureError as error:
+            absent = error
+    raise absent
+
+
+def _of_release(index: Index, release: Version) -> Index:
+    """The packages of `release`: 10.0.0 and 10.0.1 have the same names, in one repository."""
+
+    def is_wanted(name: str, version: str) -> bool:
+        numbers = _NUMBERS.match(version)
+        is_suffixed = re.search(rf"{re.escape(release.xy)}(?:-gfx\w+)?\Z", name) is not None
+        return not is_suffixed or numbers is None or numbers[0] == release.xyz
+
+    every = (package for name in index.names() for package in index.named(name))
+    return Index(p for p in every if is_wanted(p.name, p.evr.version))
+
+
+def _legacy_roots(index: Index, _place: RpmPlace, release: Version, request: Request) -> list[str]:
+    suffix = release.xyz
+    bare = bare_names(request.profile)
+    roots = [name for b in bare if (name := _spelled(index, b, suffix)) is not None]
+    if not roots:
+        raise _no_packages(release)
+    for name in request.extra:
+        bare_name = name.removesuffix(suffix)
+        plain = name if index.named(name) else bare_name + suffix
+        roots.append(_spelled(index, bare_name, suffix) or plain)
+    return list(dict.fromkeys(roots))
+
+
+def _spelled(index: Index, bare: str, suffix: str) -> str | None:
+    """The package that Debian's table calls `bare`: RPM has `-devel` for most of its `-dev`."""
+    stem = bare.removesuffix("-devel").removesuffix("-dev")
+    names = (bare,) if stem == bare else (f"{stem}-devel", f"{stem}-dev")
+    return next((name + suffix for name in names if index.named(name + suffix)), None)
+
+
+def _amdrocm_roots(index: Index, place: RpmPlace, release: Version, request: Request) -> list[str]:
+    if request.profile not in AMDROCM:
+        names = ", ".join(f"`{name}`" for name in AMDROCM)
+        msg = f"`{request.profile}` is not a profile of AMD's packages"
+        raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
+    roots = [
+        root
+        for bare in _bare_names(request.profile)
+        for root in _for_targets(index, bare + release.xy, place.targets)
+    ]
+    if not roots:
+        raise _no_packages(release)
+    for name in request.extra:
+        spelled = f"{name}el" if name.endswith("-dev") else name
+        found = _for_targets(index, name, place.targets)
+        roots += found or _for_targets(index, spelled + release.xy, place.targets) or [name]
+    return list(dict.fromkeys(roots))
+
+
+def _bare_names(profile: str) -> list[str]:
+    """The root packages of a profile; `amdrocm-core-sdk` brings what `hip` has."""
+    with_hip = profile in ("libraries", "profilers")
+    return [*(AMDROCM["hip"] if with_hip else ()), *AMDROCM[profile]]
+
+
+def _for_targets(index: Index, name: str, targets: Sequence[str]) -> list[str]:
+    """The packages called `name` for these GPUs; the one for all where nothing else is there."""
+    start = f"{name}-gfx"
+    has = [other for other in index.names() if other.startswith(start)]
+    if not targets or not has:
+        return [name] if index.named(name) else []
+    missing = [target for target in targets if f"{name}-{target}" not in has]
+    if missing:
+        known = ", ".join(f"`{n.removeprefix(f'{name}-')}`" for n in sorted(has))
+        msg = f"`{name}` has no packages for {', '.join(f'`{target}`' for target in missing)}"
+        raise ResolveError(msg, hint=f"there are packages for {known}")
+    return [f"{name}-{target}" for target in targets]
+
+
+def _no_packages(release: Version) -> ResolveError:
+    msg = f"the repository has none of the packages of release {release}"
+    return ResolveError(msg, hint="is this the right mirror and folder? see `--mirror`, `--suite`")
+
+
+def _refuse_newer_libc(unmet: Sequence[Unmet], release: Version, origin: str) -> None:
+    for need in unmet:
+        if need.is_known and str(need).startswith(_LIBC):
+            msg = (
+                f"the build of release {release} in `{origin}` needs {need}, and this machine's "
+                f"is older ({' -> '.join(need.chain)})"
+            )
+            hint = "pick a build for an older system: `--suite el8`"
+            raise HostError(msg, hint=hint)
+
+
+def _doubts(unknown: list[str]) -> list[str]:
+    """A remark on what the host could not be asked for."""
+    if not unknown:
+        return []
+    names = ", ".join(unknown[:_MOST_NAMED])
+    more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
+    return [f"this machine has no RPM database, so it is not known whether it has {names}{more}"]

@@ -1,0 +1,89 @@
+"""Where the RPM packages of a release are: what the catalogue has for this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import HostError, RepositoryError
+from rocmenv.probe.host import glibc, os_release
+from rocmenv.sources.catalog import is_legacy, native_prefix
+from rocmenv.sources.legacy import folder
+from rocmenv.sources.legacy_rules import Legacy, Prefixed
+from rocmenv.sources.native import suffixes
+from rocmenv.sources.rpm_channel import RpmPlace
+from rocmenv.sources.rpm_places import legacy_folders, profiles
+
+if TYPE_CHECKING:
+    from rocmenv.model.version import Version
+    from rocmenv.sources.base import Request
+    from rocmenv.sources.catalog import Catalog
+    from rocmenv.sources.packages import Recipe
+
+CHANNEL = "rpm"
+
+
+def is_native(release: Version) -> bool:
+    """Whether this machine uses RPM, and AMD builds the older packages of `release` for it."""
+    return bool(legacy_folders(os_release(), glibc(), release))
+
+
+def place(data: Catalog, release: Version, request: Request) -> RpmPlace:
+    """The repositories to try for `release`, the best for this machine first.
+
+    `request.suite` names one folder (`el9`, `rhel9`) in place of the choice. `HostError`
+    when no build runs here, `RepositoryError` for packages that nobody signs.
+    """
+    if is_legacy(data, release):
+        return _legacy(data, release, request)
+    return _newer(data, release, request)
+
+
+def recipe(data: Catalog, release: Version) -> Recipe:
+    """How RPM packages of `release` become a prefix."""
+    if is_legacy(data, release):
+        return Legacy(data.channels["rpm"].prefix.format(xyz=release.xyz), release)
+    return Prefixed(native_prefix(release))
+
+
+def _legacy(data: Catalog, release: Version, request: Request) -> RpmPlace:
+    channel, known = data.channels["rpm"], data.release(release)
+    names: tuple[str, ...] = (request.suite,) if request.suite else ()
+    if not names:
+        fitting = legacy_folders(os_release(), glibc(), release, asked=True)
+        names = tuple(n for n in fitting if known is None or not known.rpm or n in known.rpm)
+    if not names:
+        raise _too_old(release)
+    mirror = channel.at(request.mirror)
+    return RpmPlace(
+        channel=CHANNEL,
+        bases=tuple(channel.base.format(mirror=mirror, rpm=n, dir=folder(release)) for n in names),
+        keys=(channel.key.format(mirror=mirror),),
+        fingerprints=frozenset({channel.fingerprint}),
+        prefix=channel.prefix.format(xyz=release.xyz),
+        is_legacy=True,
+    )
+
+
+def _newer(data: Catalog, release: Version, request: Request) -> RpmPlace:
+    found = data.place(release)
+    if found.packages is None or not found.fingerprint:
+        msg = f"AMD does not sign the packages of {release} (line `{found.line}`)"
+        raise RepositoryError(msg, hint="take the archive: `--channel tarball`")
+    names = (request.suite,) if request.suite else profiles(os_release(), glibc(), asked=True)
+    if not names:
+        raise _too_old(release)
+    bases = [found.packages_base(name, request.mirror) for name in names]
+    return RpmPlace(
+        channel=CHANNEL,
+        bases=tuple(f"{base}/x86_64" for base in bases if base),
+        keys=(found.key_address(request.mirror),),
+        fingerprints=frozenset({found.fingerprint}),
+        prefix=native_prefix(release),
+        is_legacy=False,
+        targets=tuple(suffixes(target, release, request)[0] for target in request.targets),
+    )
+
+
+def _too_old(release: Version) -> HostError:
+    msg = f"no RPM build of release {release} runs here: all need a newer glibc"
+    return HostError(msg, hint="a build for an older system may fit: `--suite el8`")

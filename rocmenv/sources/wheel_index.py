@@ -1,0 +1,135 @@
+"""One index of wheels, and nothing beside it: which file of a project is the one to take.
+
+Everything of a release comes from the index that has its `rocm`, by exact version, and from
+the server that this index is on. The public index has other packages under these names.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from packaging import tags
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import InvalidSdistFilename, InvalidWheelFilename
+from packaging.utils import parse_sdist_filename as parse_sources
+from packaging.utils import parse_wheel_filename as parse_wheel
+from packaging.version import InvalidVersion, Version
+
+from rocmenv.errors import HostError, RepositoryError
+from rocmenv.fetch.connection import shown
+from rocmenv.fetch.transfer import NotThereError
+from rocmenv.sources.simple_index import is_same_place, read_names, read_project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rocmenv.sources.base import Reader
+    from rocmenv.sources.simple_index import Offered
+
+META = "rocm"
+"""The project that stands for a release; it comes as sources."""
+_NO_NAME = (InvalidSdistFilename, InvalidWheelFilename, InvalidVersion)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The file to take of a project."""
+
+    project: str
+    version: Version
+    file: Offered
+
+    @property
+    def is_sources(self) -> bool:
+        """Whether it is a source distribution."""
+        return not self.file.name.endswith(".whl")
+
+
+@dataclass(frozen=True, slots=True)
+class WheelIndex:
+    """The index at the address `url`; `family` are the GPUs that it is for, empty for all."""
+
+    url: str
+    reader: Reader
+    family: str = ""
+
+    def releases(self) -> list[Pick]:
+        """The releases that it has, as their `rocm`; `NotThereError` when it is none of ROCm's."""
+        return [pick for pick in self._picks(META) if pick.is_sources]
+
+    def find(self, project: str, fits: Callable[[Version], bool]) -> Pick | None:
+        """The newest wheel of `project` that `fits` and this machine can use; None for none.
+
+        Raises `HostError` when it is for another Python, `RepositoryError` when the file is
+        on another server.
+        """
+        try:
+            picks = self._picks(project)
+        except NotThereError:
+            return None
+        order = _order()
+        best = max(
+            (
+                (pick.version, not pick.file.yanked, -rank, pick.file.name, number)
+                for number, pick in enumerate(picks)
+                if not pick.is_sources and fits(pick.version)
+                for rank in [min((order[t] for t in _tags(pick) if t in order), default=None)]
+                if rank is not None
+            ),
+            default=None,
+        )
+        return None if best is None else self.checked(picks[best[-1]])
+
+    def devices(self) -> list[str]:
+        """The projects of device code that it lists."""
+        start = f"{META}-sdk-device-"
+        return sorted(name for name in read_names(self.reader, self.url) if name.startswith(start))
+
+    def checked(self, pick: Pick) -> Pick:
+        """`pick`, if it may be taken."""
+        if not is_same_place(pick.file.url, self.url):
+            msg = (
+                f"the index {shown(self.url)} sends to another server for `{pick.file.name}`: "
+                f"{shown(pick.file.url)}"
+            )
+            hint = "name the index that has the files itself: `--mirror URL`"
+            raise RepositoryError(msg, hint=hint)
+        here = ".".join(map(str, sys.version_info[:3]))
+        try:
+            fits = SpecifierSet(pick.file.python).contains(here, prereleases=True)
+        except InvalidSpecifier:
+            fits = True  # as installers do with a range that nobody can read
+        if not fits:
+            msg = f"`{pick.file.name}` needs Python {pick.file.python}, and rocmenv runs on {here}"
+            raise HostError(msg, hint="run rocmenv with another Python, or `--channel tarball`")
+        return pick
+
+    def _picks(self, project: str) -> list[Pick]:
+        files = read_project(self.reader, self.url, project)
+        return list(_picks(project, files))
+
+
+def _picks(project: str, files: Iterable[Offered]) -> Iterable[Pick]:
+    for file in files:
+        try:
+            if file.name.endswith(".whl"):
+                name, version, _, _ = parse_wheel(file.name)
+            else:
+                name, version = parse_sources(file.name)
+        except _NO_NAME:
+            continue  # signatures, metadata, and other things beside the files
+        if name == project:
+            yield Pick(project, version, file)
+
+
+def _tags(pick: Pick) -> frozenset[tags.Tag]:
+    return parse_wheel(pick.file.name)[3]
+
+
+@cache
+def _order() -> dict[tags.Tag, int]:
+    """What this Python on this machine can use, the best first."""
+    return {tag: number for number, tag in enumerate(tags.sys_tags())}

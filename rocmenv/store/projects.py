@@ -1,0 +1,67 @@
+"""The projects whose pins rocmenv has seen: what they ask for should stay installed.
+
+`ROOT/projects` is JSON, one folder each, the last one seen at the end. Only commands that
+write anyway add to it; hooks, shims and commands that read never do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from rocmenv.errors import RocmenvError
+from rocmenv.model.selection import PIN_NAME
+from rocmenv.store.lock import WRITERS, locked
+from rocmenv.store.pins import replace_file
+
+if TYPE_CHECKING:
+    from rocmenv.store.paths import Root
+
+MOST = 1000
+"""Folders that are remembered; the oldest make room for new ones."""
+_LARGEST = 8 << 20
+_SCHEMA = 1
+_PATIENCE = 5.0
+
+
+def folders(root: Root) -> list[str]:
+    """The folders whose pins were seen, oldest first, those that have none now among them.
+
+    Empty when the file cannot be read: it is no more than a memory.
+    """
+    try:
+        with open(root.projects, "rb") as file:
+            value = json.loads(file.read(_LARGEST))
+        found = value["projects"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+    if not isinstance(found, list):
+        return []
+    return [text for text in found if isinstance(text, str) and text.startswith("/")][-MOST:]
+
+
+def record(root: Root, folder: str) -> None:
+    """Remember that `folder` has a pin. Those that have none any more are forgotten.
+
+    Nothing happens where the root is not there or not ours to write: the pin itself was
+    written, and that is what was asked for.
+    """
+    if folder in folders(root) or not os.access(root.path, os.W_OK | os.X_OK):
+        return
+    with suppress(RocmenvError), locked(root, WRITERS, "remember a project", _PATIENCE):
+        known = [other for other in folders(root) if other != folder and not _is_dead(other)]
+        value = {"schema": _SCHEMA, "projects": [*known, folder][-MOST:]}
+        replace_file(root.projects, f"{json.dumps(value, indent=1)}\n".encode())
+
+
+def _is_dead(folder: str) -> bool:
+    """Whether there is no pin any more. What may not be looked into may have one."""
+    try:
+        os.stat(f"{folder.rstrip('/')}/{PIN_NAME}")
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False

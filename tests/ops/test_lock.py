@@ -1,0 +1,232 @@
+"""`rocmenv lock` and `install --locked`: the same files again, or nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rocmenv.model.version import Version
+from rocmenv.ops import lock as ops
+from rocmenv.store import registry
+from rocmenv.store.paths import Root
+from tests.cli.runner import Result, Runner
+from tests.sources.test_legacy import (  # noqa: F401 - fixtures
+    Mirror,
+    _machine,
+    made,
+    mirror,
+)
+from tests.sources.test_tarball import Vendor, name, vendor  # noqa: F401 - as above
+
+HERE = ops.platform_name()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "my project"
+    (folder / "src").mkdir(parents=True)
+    (folder / ".rocm-version").write_text("6.3.0\n")
+    return folder
+
+
+@pytest.fixture
+def call(
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    project: Path,
+    mirror: Mirror,  # noqa: F811
+    vendor: Vendor,  # noqa: F811
+) -> Callable[..., Result]:
+    """Rocmenv in the project, in a root of its own or another."""
+
+    def run(*words: str, root: str = "one", **environ: str) -> Result:
+        given = {
+            "ROCMENV_MIRROR": mirror.url,
+            "ROCMENV_FINGERPRINT": mirror.fingerprint,
+            "ROCMENV_THEROCK_MIRROR": vendor.url,
+        }
+        runner = Runner(capfd, Root(tmp_path / root), project / "src")
+        return runner(*words, **{**given, **environ})
+
+    return run
+
+
+def receipt(tmp_path: Path, root: str, version: str) -> dict[str, str]:
+    found = registry.find(Root(tmp_path / root), Version.parse(version)).receipt
+    return {item.name: item.sha256 for item in found.items}
+
+
+def test_a_second_machine_gets_the_same_files(
+    call: Callable[..., Result],
+    tmp_path: Path,
+    project: Path,
+    mirror: Mirror,  # noqa: F811
+) -> None:
+    call("install", "6.3.0", "--gpu", "gfx1100").fine()
+    call("lock", "--gpu", "gfx1100").fine()
+    text = (project / "rocm.lock").read_text()
+    assert 'version = "6.3.0"' in text
+    assert 'targets = ["gfx1100"]' in text
+    seen = len(mirror.site.seen)
+    call("install", "--locked", root="two").fine()
+    assert receipt(tmp_path, "one", "6.3.0") == receipt(tmp_path, "two", "6.3.0")
+    asked = [r.path for r in mirror.site.seen[seen:]]
+    assert asked
+    assert all(path.endswith(".deb") for path in asked), "no index is read"
+    one, two = (
+        registry.find(Root(tmp_path / n), Version.parse("6.3.0")).receipt for n in ("one", "two")
+    )
+    assert (two.source, two.profile, two.targets) == ("legacy", one.profile, ("gfx1100",))
+    assert "is installed already, as" in call("install", "--locked", root="two").err
+
+
+def test_a_lock_does_not_change_by_itself(call: Callable[..., Result], project: Path) -> None:
+    call("lock").fine()
+    before = (project / "rocm.lock").read_bytes()
+    result = call("lock", "--check")
+    assert "already" in result.err
+    assert result.status == 0
+    call("lock").fine()
+    assert (project / "rocm.lock").read_bytes() == before
+    other = call("lock", "--check", "--profile", "runtime")
+    assert other.status == 1
+    assert (project / "rocm.lock").read_bytes() == before
+
+
+def test_other_platforms_stay(call: Callable[..., Result], project: Path) -> None:
+    call("lock").fine()
+    text = (project / "rocm.lock").read_text()
+    (project / "rocm.lock").write_text(text.replace(HERE, "windows-amd64"))
+    message = call("install", "--locked").refused()
+    assert message.endswith(f"has nothing for {HERE}")
+    call("lock").fine()
+    after = (project / "rocm.lock").read_text()
+    assert "windows-amd64" in after
+    assert HERE in after
+
+
+def test_a_package_that_was_replaced_is_refused(
+    call: Callable[..., Result],
+    tmp_path: Path,
+    mirror: Mirror,  # noqa: F811
+) -> None:
+    call("lock").fine()
+    place = f"/rocm/apt/6.3/pool/{mirror.debs['hipcc6.3.0'].name}"
+    mirror.site.files[place] = mirror.site.files[place][:-1] + b"\x01"
+    result = call("install", "--locked", "-q", root="two")
+    assert "sha256" in result.refused()
+    assert not (tmp_path / "two/versions/6.3.0").exists()
+
+
+def test_a_pin_that_says_something_else_is_told(call: Callable[..., Result], project: Path) -> None:
+    call("lock").fine()
+    (project / ".rocm-version").write_text("6.4\n")
+    result = call("install", "--locked")
+    assert "is for 6.3.0, and" in result.refused()
+    assert "asks for 6.4" in result.message
+    assert "rocmenv lock" in result.hint
+    assert "'" in result.hint, "the folder has a blank"
+
+
+def test_without_words_the_lock_comes_first(
+    call: Callable[..., Result],
+    tmp_path: Path,
+    project: Path,
+    mirror: Mirror,  # noqa: F811
+) -> None:
+    call("lock", "--profile", "runtime").fine()
+    call("install").fine()
+    names = set(receipt(tmp_path, "one", "6.3.0"))
+    assert "hipcc6.3.0" not in names
+    (project / "rocm.lock").unlink()
+    call("install", root="two").fine()
+    assert "hipcc6.3.0" in receipt(tmp_path, "two", "6.3.0")
+    result = call("install", "--locked", root="three")
+    assert (result.refused(2), result.hint) == (
+        "there is no rocm.lock here",
+        "make one: `rocmenv lock`",
+    )
+    assert mirror.site.seen
+
+
+def test_an_install_from_other_files_is_told(call: Callable[..., Result], tmp_path: Path) -> None:
+    call("install", "6.3.0", "--profile", "runtime").fine()
+    call("lock").fine()
+    result = call("install", "--locked")
+    assert "is installed from other files than" in result.refused()
+    call("install", "--locked", "--reinstall").fine()
+    assert "hipcc6.3.0" in receipt(tmp_path, "one", "6.3.0")
+
+
+def test_an_archive_without_a_digest_is_downloaded_once(
+    call: Callable[..., Result],
+    tmp_path: Path,
+    project: Path,
+    vendor: Vendor,  # noqa: F811
+) -> None:
+    file = name("multiarch", "10.0.1")
+    vendor.has("core/tarball", file)
+    (project / ".rocm-version").write_text("10.0.1\n")
+    told = json.loads(call("lock", "--json").fine())
+    (only,) = told["files"]
+    assert only["url"] == f"{vendor.url}/core/tarball/{file}"
+    assert (told["version"], told["channel"], len(only["sha256"])) == ("10.0.1", "tarball", 64)
+    assert vendor.site.count(f"/rocm/core/tarball/{file}") > 0
+    call("install", "--locked", root="two").fine()
+    assert receipt(tmp_path, "two", "10.0.1") == {file: only["sha256"]}
+    vendor.site.files[f"/rocm/core/tarball/{file}"] += b"more"
+    assert "bytes" in call("install", "--locked", "-q", root="three").refused()
+
+
+def test_an_installed_archive_is_not_downloaded_for_a_lock(
+    call: Callable[..., Result],
+    project: Path,
+    vendor: Vendor,  # noqa: F811
+) -> None:
+    file = name("multiarch", "10.0.1")
+    vendor.has("core/tarball", file)
+    (project / ".rocm-version").write_text("10.0.1\n")
+    call("install").fine()
+    vendor.site.files.clear()
+    call("lock", "--offline").fine()
+    assert f"/{file}" in (project / "rocm.lock").read_text()
+
+
+def test_a_mirror_stands_in_for_the_locked_place(
+    call: Callable[..., Result],
+    tmp_path: Path,
+    project: Path,
+    mirror: Mirror,  # noqa: F811
+) -> None:
+    call("lock").fine()
+    for path, body in mirror.site.files.items():
+        if path.endswith(".deb"):
+            place = tmp_path / "mirror" / path.removeprefix("/rocm/")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(body)
+    mirror.site.files.clear()
+    call("install", "--locked", "--mirror", f"file://{tmp_path}/mirror", root="two").fine()
+    assert receipt(tmp_path, "two", "6.3.0")
+    assert mirror.url in (project / "rocm.lock").read_text()
+
+
+@pytest.mark.parametrize("content", [b"", b"[", b"schema = 9\n", b"\xff\xfe", b"a = 1\n"])
+def test_what_is_no_lock_is_told(
+    call: Callable[..., Result], project: Path, content: bytes
+) -> None:
+    (project / "rocm.lock").write_bytes(content)
+    for words in (("install", "--locked"), ("install",), ("lock",)):
+        result = call(*words, "-q")
+        assert result.refused().startswith(f"{project}/rocm.lock ")
+        assert result.hint
+    assert (project / "rocm.lock").read_bytes() == content
+
+
+def test_what_cannot_be_locked(call: Callable[..., Result], project: Path) -> None:
+    (project / ".rocm-version").unlink()
+    assert "names a version to lock" in call("lock", "-q").refused(2)
+    message = call("install", "--locked", "6.3.0").refused(2)
+    assert "`--locked` installs what the lock says" in message

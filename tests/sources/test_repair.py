@@ -1,0 +1,394 @@
+"""`verify --repair`: only the packages of what is damaged come again, and all is as before."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rocmenv.model.version import Version
+from rocmenv.ops import verify
+from rocmenv.sources import legacy_rules
+from rocmenv.sources.relocate import Relocated, relocate
+from rocmenv.store import registry
+from rocmenv.store.lock import locked
+from rocmenv.store.paths import Root
+from tests.builders import Silent, fake_prefix, put
+from tests.cli.runner import Result, Runner, run_and_stop
+from tests.fetch.server import Site
+from tests.sources.apt.builders import build_deb
+from tests.sources.test_legacy import (
+    Mirror,
+    _machine,  # noqa: F401 - a fixture
+    deb,
+    install,  # noqa: F401 - a fixture
+    made,  # noqa: F401 - a fixture
+    mirror,  # noqa: F401 - a fixture
+)
+
+V630 = Version.parse("6.3.0")
+Install = Callable[..., Result]
+MORE = (
+    # Lies behind a link of rocm-llvm.
+    deb("behind", "rocm-llvm6.3.0", llvm__bin__behind=b"behind"),
+    deb("rocm-opencl-runtime", "rocm-core6.3.0", **{"lib__libamdocl64.so": b"opencl"}),
+    deb("both", "rocm-core6.3.0", lib__librocblas__so=b"blas"),
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    return Root(tmp_path / "root")
+
+
+@pytest.fixture
+def rocmenv(capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path) -> Runner:
+    return Runner(capfd, root, tmp_path)
+
+
+@pytest.fixture
+def prefix(install: Install, mirror: Mirror, root: Root, tmp_path: Path) -> Path:  # noqa: F811
+    """6.3.0 with more packages than usual; what the server was asked for is forgotten."""
+    for one in MORE:
+        mirror.debs[one.name] = build_deb(one, tmp_path / "more", "xz")
+    mirror.publish()
+    names = ("behind", "rocm-opencl-runtime", "rocblas", "both")
+    install("-q", "6.3.0", *(word for name in names for word in ("--with", name))).fine()
+    mirror.site.seen.clear()
+    return root.version(V630)
+
+
+def state(prefix: Path) -> dict[str, object]:
+    """Every path of a tree with all that should stay."""
+    found: dict[str, object] = {}
+    for path in sorted(prefix.rglob("*")):
+        mode = path.lstat().st_mode
+        content = os.readlink(path) if path.is_symlink() else path.is_file() and path.read_bytes()
+        found[path.relative_to(prefix).as_posix()] = (mode, content)
+    return found
+
+
+def fetched(mirror: Mirror) -> set[str]:  # noqa: F811
+    """The packages that were asked for, without suffix and version."""
+    return {Path(r.path).name.split("6.3.0_")[0] for r in mirror.site.seen}
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[0] ^= 255
+    path.write_bytes(content)
+
+
+def instead(path: Path) -> Path:
+    """The path, at which there is nothing any more."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+    return path
+
+
+def lock_up(path: Path) -> Path:
+    path.chmod(0o700)
+    return path
+
+
+def left_over(root: Root) -> list[str]:
+    """What a change has left in the root's own folders, notes and stages."""
+    kept = list((root.cache / "sha256").glob("*"))
+    return [p.name for f in (root.journal, root.staging) for p in f.iterdir()] + [
+        p.name for p in kept
+    ]
+
+
+CASES: dict[str, tuple[Callable[[Path], object], set[str]]] = {
+    "a program": (lambda p: (p / "bin/rocminfo").unlink(), {"rocminfo"}),
+    "a text that was made to fit": (lambda p: (p / "bin/hipcc").write_text("x"), {"hipcc"}),
+    "a file that a recipe made relative": (
+        lambda p: (p / "lib/pkgconfig/hip.pc").unlink(),
+        {"rocm-core"},
+    ),
+    "a file behind another package's link": (
+        lambda p: (p / "lib/llvm/bin/behind").unlink(),
+        {"behind"},
+    ),
+    "a file of two packages": (lambda p: flip(p / "lib/librocblas/so"), {"both"}),
+    "what rocmenv made": (lambda p: shutil.rmtree(p / "etc"), set()),
+    "links": (lambda p: [instead(p / n) for n in ("llvm", "bin/amdclang")], set()),
+    "modes": (lambda p: list(map(lock_up, (p / "bin", p / "bin/hipcc"))), set()),
+    "a link to elsewhere": (lambda p: instead(p / "llvm").symlink_to("/tmp"), set()),
+    "a folder of several packages": (
+        lambda p: shutil.rmtree(p / "lib"),
+        {"rocm-core", "rocm-llvm", "behind", "rocm-opencl-runtime", "both"},
+    ),
+    "a folder in place of a file": (
+        lambda p: put(instead(p / "bin/hipcc"), "x", "x"),
+        {"hipcc"},
+    ),
+    "a file in place of a folder": (
+        lambda p: instead(p / ".info").write_text("x"),
+        {"rocm-core"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_is_as_before_and_only_its_packages_came(
+    rocmenv: Runner,
+    root: Root,
+    prefix: Path,
+    mirror: Mirror,  # noqa: F811
+    name: str,
+) -> None:
+    damage, packages = CASES[name]
+    put(prefix, "share/mine", "mine")
+    before = state(prefix)
+    untouched = (prefix / "bin/rocminfo").stat().st_ino if "program" not in name else 0
+    damage(prefix)
+    assert state(prefix) != before
+    result = rocmenv("verify", "-q", "--deep", "--repair", "6.3.0")
+    assert result.fine().endswith("paths are as they were installed\n")
+    assert ": repaired `" in result.out
+    assert state(prefix) == before
+    assert fetched(mirror) == packages
+    assert left_over(root) == []
+    if untouched:
+        assert (prefix / "bin/rocminfo").stat().st_ino == untouched
+    rocmenv("verify", "--deep", "6.3.0").fine()
+
+
+def test_what_is_right_is_left_alone(
+    rocmenv: Runner,
+    prefix: Path,
+    mirror: Mirror,  # noqa: F811
+) -> None:
+    before = {p: p.lstat().st_ctime_ns for p in prefix.rglob("*")}
+    assert "repaired" not in rocmenv("verify", "--repair", "6.3.0").fine()
+    assert {p: p.lstat().st_ctime_ns for p in prefix.rglob("*")} == before
+    assert fetched(mirror) == set()
+
+
+def test_json_names_what_was_repaired(rocmenv: Runner, prefix: Path) -> None:
+    (prefix / "bin/hipcc").unlink()
+    (row,) = json.loads(rocmenv("verify", "--repair", "--json").fine())["versions"]
+    assert (row["fine"], row["repaired"], row["missing"]) == (True, ["bin/hipcc"], [])
+
+
+def test_a_command_that_comes_back_has_its_shim_again(
+    rocmenv: Runner, root: Root, prefix: Path
+) -> None:
+    (prefix / "bin/rocminfo").unlink()
+    rocmenv("rehash").fine()
+    assert not (root.shims / "rocminfo").exists()
+    rocmenv("verify", "--repair", "6.3.0").fine()
+    assert (root.shims / "rocminfo").exists()
+
+
+def test_a_file_with_another_name_elsewhere_is_not_edited(
+    rocmenv: Runner, prefix: Path, tmp_path: Path
+) -> None:
+    os.link(prefix / "bin/hipcc", tmp_path / "other")
+    flip(prefix / "bin/hipcc")
+    content = (tmp_path / "other").read_bytes()
+    rocmenv("verify", "--deep", "--repair", "6.3.0").fine()
+    assert (tmp_path / "other").read_bytes() == content
+    assert (prefix / "bin/hipcc").read_bytes() != content
+
+
+# What cannot be repaired.
+
+
+def gone(mirror: Mirror, name: str) -> None:  # noqa: F811
+    (path,) = [p for p in mirror.site.files if f"/{name}6.3.0_" in p]
+    del mirror.site.files[path]
+
+
+def test_a_package_that_is_gone_is_named_with_the_way_out(
+    rocmenv: Runner,
+    root: Root,
+    prefix: Path,
+    mirror: Mirror,  # noqa: F811
+) -> None:
+    flip(prefix / "bin/hipcc")
+    gone(mirror, "hipcc")
+    before = state(prefix)
+    result = rocmenv("verify", "-q", "--deep", "--repair", "6.3.0")
+    assert "hipcc6.3.0" in result.refused()
+    assert result.hint == ("install it again: `rocmenv install --reinstall 6.3.0 --channel legacy`")
+    assert state(prefix) == before
+    assert left_over(root) == []
+
+
+def test_another_package_of_the_same_name_is_not_taken(
+    rocmenv: Runner,
+    prefix: Path,
+    mirror: Mirror,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    flip(prefix / "bin/hipcc")
+    other = build_deb(deb("hipcc", "", bin__hipcc=b"evil"), tmp_path / "other", "gzip")
+    (path,) = [p for p in mirror.site.files if "/hipcc6.3.0_" in p]
+    mirror.site.files[path] = other.read_bytes()
+    assert "hipcc" in rocmenv("verify", "-q", "--deep", "--repair", "6.3.0").refused()
+
+
+def test_what_a_recipe_makes_otherwise_now_is_told_and_the_rest_is_mended(
+    rocmenv: Runner, root: Root, prefix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (prefix / "bin/hipcc").unlink()
+    (prefix / "bin/rocminfo").unlink()
+
+    def otherwise(tree: Path, old: str, _new: str, paths: list[str], jobs: int) -> Relocated:
+        return relocate(tree, old, "/x", paths, jobs)
+
+    monkeypatch.setattr(legacy_rules, "relocate", otherwise)
+    result = rocmenv("verify", "-q", "--repair", "6.3.0")
+    assert result.refused() == "1 files of 6.3.0 cannot be made as they were: bin/hipcc"
+    assert (prefix / "bin/rocminfo").exists()
+    assert not (prefix / "bin/hipcc").exists()
+    assert left_over(root) == []
+
+
+def test_offline_it_takes_what_is_kept_and_nothing_else(
+    rocmenv: Runner,
+    install: Install,  # noqa: F811
+    prefix: Path,
+    mirror: Mirror,  # noqa: F811
+) -> None:
+    (prefix / "bin/hipcc").unlink()
+    words = ("verify", "-q", "--repair", "--offline", "6.3.0")
+    assert "this run is offline" in rocmenv(*words).refused()
+    install("-q", "6.3.0", "--reinstall", "--keep-downloads").fine()
+    (prefix / "bin/hipcc").unlink()
+    mirror.site.files.clear()
+    rocmenv(*words).fine()
+
+
+def test_while_the_version_is_changed_it_is_refused(
+    rocmenv: Runner, root: Root, prefix: Path
+) -> None:
+    (prefix / "bin/hipcc").unlink()
+    with locked(root, "6.3.0", "a test"):
+        assert "another rocmenv is at work" in rocmenv("verify", "--repair", "6.3.0").refused()
+
+
+# Stopped half-way.
+
+PLACES = (
+    "rocmenv.fetch.archive:Tree.settle",
+    "rocmenv.sources.packages:complete",
+    "rocmenv.store.mend:sync",
+    "rocmenv.store.mend:_let_in",
+    "rocmenv.ops.repair:rehash",
+)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("place", PLACES)
+def test_stopped_anywhere_nothing_is_half(
+    rocmenv: Runner, root: Root, prefix: Path, place: str, how: signal.Signals
+) -> None:
+    before = state(prefix)
+    (prefix / "bin/hipcc").unlink()
+    flip(prefix / "lib/llvm/bin/clang")
+    (prefix / "llvm").unlink()
+    damaged = state(prefix)
+    run_and_stop(root, place, how, "verify", "--deep", "--repair", "6.3.0")
+    for path, now in state(prefix).items():
+        assert now in (before.get(path), damaged.get(path)), path
+    rocmenv("verify", "--deep", "--repair", "6.3.0").fine()
+    assert list(root.staging.iterdir()) == list(root.journal.iterdir()) == []
+    assert state(prefix) == before
+
+
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.data())
+def test_any_set_of_damaged_files_is_repaired(
+    rocmenv: Runner, root: Root, prefix: Path, data: st.DataObject
+) -> None:
+    before = state(prefix)
+    item = registry.find(root, V630)
+    files = [e.path for e in verify.read_manifest(root, item) if e.kind == "file"]
+    # All is drawn before anything is damaged: a draw may end the example.
+    wanted = st.dictionaries(st.sampled_from(files), st.booleans(), min_size=1)
+    for path, is_gone in data.draw(wanted).items():
+        if is_gone:
+            (prefix / path).unlink()
+        else:
+            flip(prefix / path)
+    rocmenv("verify", "--deep", "--repair", "6.3.0").fine()
+    assert state(prefix) == before
+    assert verify.check(root, item, deep=True, jobs=2, report=Silent()).faults == ()
+
+
+# What was installed with `--from`.
+
+
+def test_a_tarball_is_unpacked_again(
+    rocmenv: Runner, root: Root, cases: Path, tmp_path: Path
+) -> None:
+    archive = str(tmp_path / "a.tar.gz")
+    shutil.copy(cases / "archives/wrapped-good.tar.gz", archive)
+    rocmenv("install", "6.3.0", "--from", archive).fine()
+    prefix = root.version(V630)
+    before = state(prefix)
+    (prefix / "bin/hipcc").unlink()
+    rocmenv("verify", "--repair", "6.3.0").fine()
+    assert state(prefix) == before
+    (prefix / "bin/hipcc").unlink()
+    shutil.copy(cases / "archives/flat-good.tar.gz", archive)
+    result = rocmenv("verify", "-q", "--repair", "6.3.0")
+    assert result.refused() == (
+        f"`{archive}` is not the file any more that the version was installed from"
+    )
+    assert result.hint.startswith("install it again: `rocmenv install --reinstall 6.3.0 --from ")
+
+
+def test_a_tarball_at_an_address_is_fetched_again(
+    rocmenv: Runner, root: Root, cases: Path, site: Site
+) -> None:
+    content = (cases / "archives/hard-link.tar.gz").read_bytes()
+    site.files["/a.tar.gz"] = content
+    rocmenv("install", "6.3.0", "--from", f"{site.url}/a.tar.gz").fine()
+    prefix = root.version(V630)
+    before = state(prefix)
+    (prefix / "lib/llvm/bin/clang").unlink()
+    flip(prefix / "bin/hipcc")
+    rocmenv("verify", "--deep", "--repair", "6.3.0").fine()
+    assert state(prefix) == before
+    assert left_over(root) == []
+    site.files["/a.tar.gz"] = (cases / "archives/flat-good.tar.gz").read_bytes()
+    (prefix / "bin/hipcc").unlink()
+    message = rocmenv("verify", "-q", "--repair", "6.3.0").refused()
+    assert message.endswith(f"{len(content)} bytes were announced")
+
+
+def test_a_folder_is_copied_from_again_where_it_is_as_it_was(
+    rocmenv: Runner, root: Root, tmp_path: Path
+) -> None:
+    source = fake_prefix(tmp_path / "x", "6.3.0")
+    put(source, "bin/where", f"#!/bin/sh\necho {source}/lib\n", 0o755)
+    rocmenv("install", "6.3.0", "--from", "x").fine()
+    prefix = root.version(V630)
+    before = state(prefix)
+    for name in ("bin/where", "bin/hipcc"):
+        (prefix / name).unlink()
+    rocmenv("verify", "--repair", "6.3.0").fine()
+    assert state(prefix) == before
+    for name in ("bin/where", "bin/hipcc"):
+        (prefix / name).unlink()
+    (source / "bin/where").write_text("other")
+    result = rocmenv("verify", "-q", "--repair", "6.3.0")
+    assert result.refused() == "1 files of 6.3.0 cannot be made as they were: bin/where"
+    assert (prefix / "bin/hipcc").exists()
