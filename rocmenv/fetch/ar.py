@@ -16,7 +16,10 @@ _HEADER_END = b"`\n"
 
 
 class Member:
-    """The bytes of one `ar` member; a `.deb` that ends inside it is an `ArchiveError`."""
+    """A piece of an open file, from its place on: that of an `ar` member, for one.
+
+    A file that ends inside it is an `ArchiveError`; `deb` is its name for messages.
+    """
 
     def __init__(self, file: BinaryIO, size: int, deb: str) -> None:
         self._file = file
@@ -32,9 +35,23 @@ class Member:
         self._left -= len(piece)
         return piece
 
+    def skip(self, n: int) -> int:
+        """Go over up to `n` bytes without reading them; how many there were."""
+        n = min(n, self._left)
+        self._file.seek(n, 1)
+        self._left -= n
+        return n
+
 
 def data_member(file: BinaryIO, deb: str) -> Member:
-    """The `data.tar` member of the `.deb` open as `file`, at its start; `deb` is its name.
+    """The `data.tar` member of the `.deb` open as `file`; all else is as for `member`."""
+    return member(file, deb, "data.tar")
+
+
+def member(file: BinaryIO, deb: str, start: str) -> Member:
+    """The member of the `.deb` open as `file`, at its start, whose name begins with `start`.
+
+    `deb` is its name for messages.
 
     Raises:
         ArchiveError: it is no Debian package, or a damaged one.
@@ -43,10 +60,10 @@ def data_member(file: BinaryIO, deb: str) -> Member:
         raise damaged(deb, "it is not a Debian package")
     first = True
     while True:
-        name, size = _header(file, deb)
+        name, size = _header(file, deb, start)
         if first and name != "debian-binary":
             raise damaged(deb, f"it starts with {visible(name)}, not with `debian-binary`")
-        if name.startswith("data.tar"):
+        if name.startswith(start):
             return Member(file, size, deb)
         content = file.read(size + size % 2) if first else b""
         if first and not content.startswith(b"2."):
@@ -56,10 +73,10 @@ def data_member(file: BinaryIO, deb: str) -> Member:
         first = False
 
 
-def _header(file: BinaryIO, deb: str) -> tuple[str, int]:
+def _header(file: BinaryIO, deb: str, wanted: str) -> tuple[str, int]:
     header = file.read(_HEADER)
     if len(header) < _HEADER:
-        raise damaged(deb, "it ends before its content (`data.tar`)")
+        raise damaged(deb, f"it ends before its content (`{wanted}`)")
     size = header[48:58].strip()
     if header[58:] != _HEADER_END or not size.isdigit():
         raise damaged(deb, "a member's header is not one")

@@ -118,6 +118,23 @@ class Tree:
         archive = Archive(owner, mapping, cancel or self._cancel, rooted=True, keep=keep)
         self._add(archive, path, partial(opened, name=owner, threads=threads))
 
+    def add_members(
+        self,
+        path: Path,
+        opened: Callable[[BinaryIO], tuple[Stream, Iterator[Entry]]],
+        *,
+        owner: str,
+        mapping: Callable[[str], str | None],
+        cancel: threading.Event | None = None,
+    ) -> None:
+        """Unpack members of the file `path`, which may be named otherwise in there.
+
+        `opened` gives their stream, and them by their names from `/`, out of the open file;
+        it is asked again where a hard link needs an earlier member. All else is as for
+        `add_deb`, but of two members for one path the later one counts.
+        """
+        self._add(Archive(owner, mapping, cancel or self._cancel, rooted=True), path, opened)
+
     def _add(
         self,
         archive: Archive,

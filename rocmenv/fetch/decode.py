@@ -104,9 +104,22 @@ class Stream:
         return b"".join(pieces)
 
     def skip_to(self, position: int) -> None:
-        """Read on to `position` (bytes from the start), or to the end."""
+        """Read on to `position` (bytes from the start), or to the end.
+
+        Over content that is not compressed it goes without reading, where the source can.
+        """
+        self._jump(position)
         while self.position < position and self.read_some(position - self.position):
             pass
+
+    def _jump(self, position: int) -> None:
+        skip = getattr(self._source, "skip", None)
+        at_hand = len(self._out) + len(self._held)
+        ahead = position - self.position - at_hand
+        if skip is None or self._make is not None or ahead <= 0:
+            return
+        self._out, self._held = memoryview(b""), b""
+        self.position += at_hand + int(skip(ahead))
 
     def finish(self) -> None:
         """Read to the end, so that a check sum there is compared."""

@@ -6,7 +6,7 @@ HEAD = 512
 """How many bytes from the start `kind` wants to see."""
 
 # Sources: RFC 1952 (gzip), the .xz file format 1.2.1, RFC 8878 (zstd), ar(5), APPNOTE (zip),
-# lzma(1) with its usual properties.
+# lzma(1) with its usual properties, rpm's lead, elf(5), and DOS's header of programs.
 _MAGIC = (
     (b"\x1f\x8b", "gzip"),
     (b"\xfd7zXZ\x00", "xz"),
@@ -17,6 +17,8 @@ _MAGIC = (
     (b"]\0\0", "lzma"),
     (b"PK\x03\x04", "zip"),
     (b"!<arch>\n", "ar"),
+    (b"\xed\xab\xee\xdb", "rpm"),
+    (b"\x7fELF", "a program"),
 )
 _SUFFIXES = {
     ".gz": "gzip",
@@ -37,8 +39,9 @@ _TAR_MAGIC = slice(257, 262)
 def kind(head: bytes) -> str:  # noqa: PLR0911  (a table)
     """A word or two for what starts with `head`.
 
-    Formats are `gzip`, `xz`, `zstd`, `bzip2`, `lzma`, `zip`, `ar`, `tar`; other answers are for
-    people: `empty`, `a web page`, `XML`, `JSON`, `text`, `binary data`.
+    Formats are `gzip`, `xz`, `zstd`, `bzip2`, `lzma`, `zip`, `ar`, `rpm`, `tar`; other answers
+    are for people: `a program`, `a program for Windows`, `empty`, `a web page`, `XML`, `JSON`,
+    `text`, `binary data`.
     """
     if not head:
         return "empty"
@@ -47,6 +50,8 @@ def kind(head: bytes) -> str:  # noqa: PLR0911  (a table)
             return name
     if head[_TAR_MAGIC] == b"ustar":
         return "tar"
+    if head.startswith(b"MZ"):  # so short that a member's name may begin with it
+        return "a program for Windows"
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head")):
         return "a web page"

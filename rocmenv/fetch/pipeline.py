@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rocmenv.fetch.stop import Interrupted
 
@@ -16,13 +16,30 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.archive import Tree
     from rocmenv.fetch.rpm import Voucher
-    from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.release import Artifact
 
 _POLL = 0.05
 # A thread ends at the next piece it reads or writes, unless it sits in a name look-up.
 _GRACE = 1.0
 _MOST_WORKERS = 8
+
+
+class Fetcher(Protocol):
+    """What brings the files: `Downloads` is one."""
+
+    @property
+    def cancel(self) -> threading.Event:
+        """Stops it when it is set."""
+
+    @property
+    def connections(self) -> int:
+        """How many files it may be asked for at once."""
+
+    def with_cancel(self, cancel: threading.Event) -> Fetcher:
+        """The same, stopped by another event."""
+
+    def fetch(self, artifact: Artifact, on_bytes: Callable[[int], None] | None = None) -> Path:
+        """The file of `artifact`, as `Downloads.fetch`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +60,7 @@ class Job:
 
 def download_and_unpack(
     jobs: Sequence[Job],
-    downloads: Downloads,
+    downloads: Fetcher,
     tree: Tree,
     *,
     workers: int,
@@ -66,7 +83,7 @@ def download_and_unpack(
 
 @dataclass(slots=True)
 class _Run:
-    downloads: Downloads
+    downloads: Fetcher
     tree: Tree
     keep: Callable[[str], bool] | None
     on_bytes: Callable[[int], None] | None
@@ -90,7 +107,7 @@ class _Run:
         fetchers: list[threading.Thread] = []
         unpackers: list[threading.Thread] = []
         try:
-            fetchers += self._start(self._fetch, min(self.downloads.network.connections, len(jobs)))
+            fetchers += self._start(self._fetch, min(self.downloads.connections, len(jobs)))
             unpackers += self._start(self._unpack, workers if jobs else 0)
             self._wait_for(fetchers)
             for _ in unpackers:

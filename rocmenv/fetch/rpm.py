@@ -40,6 +40,7 @@ _PIECE = 1 << 20
 _NAME, _VERSION, _RELEASE, _EPOCH, _ARCHITECTURE = 1000, 1001, 1002, 1003, 1022
 _SIZES, _MODES, _TIMES, _TARGETS, _DEVICES, _INODES = 1028, 1030, 1034, 1036, 1095, 1096
 _FOLDER_NUMBERS, _BASE_NAMES, _FOLDERS, _LONG_SIZES = 1116, 1117, 1118, 5008
+_SIZE, _LONG_SIZE = 1009, 5009
 _FORMAT, _COMPRESSOR = 1124, 1125
 _DIGEST, _DIGEST_KIND = 5092, 5093
 # Of the signature header: on the header alone, in OpenPGP packets; RSA, other kinds, and
@@ -76,6 +77,13 @@ class Rpm:
         version = f"{header.text(_VERSION)}-{header.text(_RELEASE)}"
         whole = f"{epoch}:{version}" if epoch else version
         return header.text(_NAME), whole, header.text(_ARCHITECTURE)
+
+    @property
+    def installed_size(self) -> int | None:
+        """The bytes that it takes on disk, as the header has it; None where it does not."""
+        header = self.header
+        sizes = header.numbers(_LONG_SIZE) or header.numbers(_SIZE)
+        return next(iter(sizes), None)
 
     def content(self, file: BinaryIO, threads: int = 1) -> Stream:
         """The unpacked archive; raises `ArchiveError` for a form that is not known."""

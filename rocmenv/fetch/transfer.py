@@ -59,6 +59,11 @@ class Downloads:
             self.network, cancel=self.cancel, limit=self._limit, offline=offline
         )
 
+    @property
+    def connections(self) -> int:
+        """How many files are downloaded at once."""
+        return self.network.connections
+
     def with_cancel(self, cancel: threading.Event) -> Downloads:
         """The same downloads, stopped by `cancel` instead of by this object's event."""
         return Downloads(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import RocmenvError, UsageError
 from rocmenv.model.version import Spec, Version
 from rocmenv.ops.report import Silent
-from rocmenv.sources import catalog, local
+from rocmenv.sources import catalog
 from rocmenv.sources.base import Request
 from rocmenv.sources.catalog_file import load
 
@@ -30,7 +30,8 @@ class Wish:
     """What to install: the request as typed, the channel, or a file in its place.
 
     `name` is the version to install it as, where that differs from its own; `gpus` are the
-    words of `--gpu`.
+    words of `--gpu`. `is_part` says that a profile or packages were asked for on the command
+    line.
     """
 
     spec: str
@@ -39,6 +40,7 @@ class Wish:
     name: str | None = None
     gpus: tuple[str, ...] = ()
     request: Request = field(default_factory=Request)
+    is_part: bool = False
 
 
 def target(root: Root, wish: Wish) -> Version | None:
@@ -66,6 +68,18 @@ def target(root: Root, wish: Wish) -> Version | None:
     return name
 
 
+def release_of(process: Process, source: str) -> tuple[str, str]:
+    """The release that a file, folder or address says it is, and what of it says so.
+
+    Raises what `sources.local.told` raises. Opens no connection.
+    """
+    from rocmenv.fetch.connection import shown  # noqa: PLC0415 - only for `--from`
+    from rocmenv.sources import local  # noqa: PLC0415 - as above
+
+    version, by = local.told(source, process.cwd)
+    return str(version), f"{by} of {shown(source)}"
+
+
 def make_plan(
     process: Process,
     root: Root,
@@ -79,7 +93,7 @@ def make_plan(
     if wish.source:
         if version is None:  # `target` answers for every source
             raise AssertionError
-        return local.plan(version, wish.source, process.cwd)
+        return _at_hand(process, settings, wish, wish.source, version, report)
     if wish.channel == "distro":
         from rocmenv.sources import distro  # noqa: PLC0415 - one channel a call
 
@@ -100,6 +114,33 @@ def make_plan(
 
         return tarball.plan(data, release, version or release, request, downloads)
     return _planned(channel, data, release, version or release, request, downloads)
+
+
+def _at_hand(
+    process: Process,
+    settings: Settings,
+    wish: Wish,
+    source: str,
+    version: Version,
+    report: Reporter,
+) -> Plan:
+    from rocmenv.fetch.connection import shown  # noqa: PLC0415 - only for `--from`
+    from rocmenv.sources import local  # noqa: PLC0415 - as above
+
+    request, notes, against = for_gpus(
+        process, settings, wish.gpus, wish.request, version.without_local
+    )
+    if source.endswith(".run"):  # some have to be decompressed for that
+        report.step(f"looking through {shown(source)}")
+    plan = local.plan(version, source, process.cwd, request, whole=not wish.is_part)
+    if plan.request.targets:
+        for note in notes:
+            report.note(note)
+        for warning in against:
+            report.warn(warning)
+    elif wish.gpus and request.targets:
+        report.note("`--gpu` has no effect: nothing in it is chosen by GPU")
+    return plan
 
 
 def _planned(

@@ -10,7 +10,7 @@ from rocmenv.fetch.cache import in_use
 from rocmenv.fetch.digest import sha256_of
 from rocmenv.ops import verify
 from rocmenv.ops.rehash import rehash, tidy
-from rocmenv.sources.base import Lost, Work
+from rocmenv.sources.base import Lost, Request, Work
 from rocmenv.store import registry, transaction
 from rocmenv.store.mend import mend
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.manifest import Entry
+    from rocmenv.model.receipt import Receipt
     from rocmenv.model.version import Version
     from rocmenv.ops.install import Options
     from rocmenv.ops.report import Reporter
@@ -119,7 +120,7 @@ def _rebuild(
         if item.receipt.source == "local":
             from rocmenv.sources import local  # noqa: PLC0415 - one source a call
 
-            return local.rebuild(work, lost, release)
+            return local.rebuild(work, lost, release, _request(item.receipt))
         from rocmenv.sources.catalog_file import load  # noqa: PLC0415 - as above
         from rocmenv.sources.packages import rebuild  # noqa: PLC0415 - as above
         from rocmenv.sources.recipes import recipe_of  # noqa: PLC0415 - as above
@@ -131,6 +132,11 @@ def _rebuild(
         report.finish()
     msg = f"this rocmenv cannot repair what the channel `{item.receipt.source}` installed"
     raise StoreError(msg)
+
+
+def _request(receipt: Receipt) -> Request:
+    """What was asked for when it was installed."""
+    return Request(profile=receipt.profile, extra=receipt.extra, targets=receipt.targets)
 
 
 def _is_right(stage: Stage, entry: Entry) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import ResolveError
+from rocmenv.errors import ResolveError, visible
 from rocmenv.sources.packages import Finished
 from rocmenv.sources.relocate import finish_legacy, relocate
 
@@ -98,7 +98,7 @@ def bare_names(profile: str) -> list[str]:
     """The root packages of `profile` without the release's suffix; raises `ResolveError`."""
     if profile not in PROFILES:
         names = ", ".join(f"`{name}`" for name in PROFILES)
-        msg = f"`{profile}` is not a profile of the legacy channel"
+        msg = f"{visible(profile)} is not a profile of the legacy channel"
         raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
     return [n for p in (*_INCLUDES.get(profile, ()), profile) for n in PROFILES[p]]
 

@@ -1,10 +1,10 @@
-"""A tarball or folder that is at hand, or a tarball at an address: `install --from`."""
+"""What is at hand, or a tarball at an address: `install --from`."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -12,23 +12,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from rocmenv.errors import ArchiveError, HostError, StoreError, visible
+from rocmenv.errors import ArchiveError, InvalidVersionError, UsageError
 from rocmenv.fetch.archive import Tree
-from rocmenv.fetch.connection import without_account
+from rocmenv.fetch.connection import shown, without_account
 from rocmenv.fetch.copy import copy_file, copy_tree, tree_size
 from rocmenv.fetch.digest import sha256_of
 from rocmenv.fetch.streaming import download_and_unpack_tar
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
-from rocmenv.probe.prefix import is_shared
-from rocmenv.sources.base import Built, Lost, Part, Request, Work
+from rocmenv.model.version import Version
+from rocmenv.probe.prefix import find_version
+from rocmenv.sources import installer, loose
+from rocmenv.sources.at_hand import Told, must_agree, same_file
+from rocmenv.sources.base import Built, Lost, Part, Plan, Request, Work
+from rocmenv.sources.local_form import absolute, form_of, must_be_tar
 from rocmenv.sources.relocate import relocate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rocmenv.model.version import Version
-
+# `{name}-{version}.tar.gz` of TheRock's archives, and what people call their own.
+_NAMED = re.compile(
+    r"(?:therock-dist-(?:linux|windows)-[\w-]+?|rocm)[-_]"
+    r"(\d+\.\d+\.\d+(?:(?:a|b|rc|\.dev)\d+)?(?:\+[0-9A-Za-z.]+?)?)"
+    r"\.(?:tar(?:\.\w+)?|tgz|txz|tbz2?|tzst)",
+    re.ASCII,
+)
+NO_CHOICE = "`--profile` and `--with` have no effect: it is taken whole"
 _UNPACKED = 4
 """Times its packed size that a ROCm tarball takes on disk (3.5 to 5 in AMD's own)."""
 
@@ -114,11 +124,18 @@ class LocalPlan:
         """Unpack the tarball; where it is, its SHA-256, and what the cache has of it."""
         if self.is_remote:
             artifact = Artifact(self.source, self.name)
-            path, digest = download_and_unpack_tar(
-                artifact, work.downloads, tree, owner=self.name, on_bytes=work.on_bytes
-            )
+            try:
+                path, digest = download_and_unpack_tar(
+                    artifact, work.downloads, tree, owner=self.name, on_bytes=work.on_bytes
+                )
+            except ArchiveError:
+                whole = work.downloads.cached(artifact)
+                if whole is not None:  # it may be something that is known by another name
+                    must_be_tar(whole, self.name)
+                raise
             return path, digest, (path,)
         path = Path(self.source)
+        must_be_tar(path, self.name)
         stop = threading.Event()
         with ThreadPoolExecutor(1) as pool:  # its digest is taken while it is unpacked
             made = pool.submit(sha256_of, path, stop)
@@ -130,27 +147,84 @@ class LocalPlan:
                 raise
 
 
-def plan(version: Version, source: str, cwd: str) -> LocalPlan:
-    """The plan for a path (relative ones count from `cwd`) or address."""
+def plan(
+    version: Version, source: str, cwd: str, request: Request | None = None, *, whole: bool = True
+) -> Plan:
+    """The plan for a path (relative ones count from `cwd`) or address.
+
+    `request` chooses among packages; a folder of them is taken `whole` or by its profile.
+
+    Raises:
+        ArchiveError, HostError: it cannot be read, is of no kind that is known, or this
+            machine cannot run it.
+        UsageError: it says that it is another release than `version`.
+        ResolveError: a package, or code for a GPU, is not in it.
+    """
+    request = request or Request()
+    if request.keyring or request.fingerprint:
+        _must_be_signed(source, cwd)
+    notes = () if whole else (NO_CHOICE,)
     if "://" in source:
-        return LocalPlan(version, source)
-    path = os.path.normpath(os.path.join(cwd, os.path.expanduser(source)))
-    try:
-        mode = os.stat(path).st_mode
-    except OSError as error:
-        msg = f"{visible(source, 200)} cannot be read ({error.strerror})"
-        raise ArchiveError(msg, hint="name a tarball or a folder: `--from FILE`") from error
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        msg = f"{visible(source, 200)} is neither a file nor a folder"
-        raise HostError(msg)
-    if is_shared(path):
-        # A copy would be all of the host, and its texts name `/usr` for good reason.
-        msg = f"{path} cannot be copied: more than a ROCm lies in it"
-        raise HostError(msg, hint="its ROCm is what `rocmenv use system` gives")
-    if stat.S_ISDIR(mode) and not os.path.isdir(os.path.join(path, "bin")):
-        msg = f"{path} does not hold a ROCm: there is no `bin` at its top"
-        raise HostError(msg, hint="name the folder that holds `bin` and `lib`")
-    return LocalPlan(version, path)
+        must_agree(version, _by_name(source), source)
+        return LocalPlan(version, source, notes=notes)
+    path = absolute(source, cwd)
+    form = form_of(path)
+    if form == "packages":
+        return loose.plan(version, path, request, whole=whole)
+    if form == "installer":
+        return installer.plan(version, path, request, notes)
+    must_agree(version, _tree_told(path, form), path)
+    return LocalPlan(version, path, notes=notes)
+
+
+def _must_be_signed(source: str, cwd: str) -> None:
+    """`UsageError` where there is no signature that a key could be asked for."""
+    path = absolute(source, cwd)
+    if "://" not in source and form_of(path) == "packages" and loose.are_signed(path):
+        return
+    msg = f"`{shown(source)}` has no signature that `--keyring` and `--fingerprint` could check"
+    raise UsageError(msg, hint="only RPM packages have one; leave both out for other files")
+
+
+def told(source: str, cwd: str) -> Told:
+    """The release that a path or address says it is, without a connection.
+
+    Raises:
+        UsageError: it does not say so.
+        ArchiveError, HostError: as for `plan`.
+    """
+    found: Told | None
+    if "://" in source:
+        found = _by_name(source)
+    else:
+        path = absolute(source, cwd)
+        form = form_of(path)
+        if form == "packages":
+            found = loose.told(path)
+        elif form == "installer":
+            found = installer.told(path)
+        else:
+            found = _tree_told(path, form)
+    if found is None:
+        msg = f"`{shown(source)}` does not say which release it is"
+        raise UsageError(msg, hint="name it in front: `rocmenv install 6.3.0 --from FILE`")
+    return found
+
+
+def _tree_told(path: str, form: str) -> Told | None:
+    if form == "folder":
+        version = find_version(path)
+        return Told(version, "the text `.info/version`") if version else None
+    return _by_name(path)
+
+
+def _by_name(source: str) -> Told | None:
+    """By the name of a tarball, as `therock-dist-linux-gfx110X-all-10.0.0.tar.gz`."""
+    name = LocalPlan(Version((0, 0, 0, 0)), source).name
+    with contextlib.suppress(InvalidVersionError):
+        if match := _NAMED.fullmatch(name):
+            return Told(Version.parse(match[1]), "the name")
+    return None
 
 
 def _relocated(work: Work, names: set[str], paths: Sequence[str]) -> tuple[str, ...]:
@@ -158,15 +232,18 @@ def _relocated(work: Work, names: set[str], paths: Sequence[str]) -> tuple[str, 
     return relocate(work.tree, names, work.prefix, paths, work.jobs).left
 
 
-def rebuild(work: Work, lost: Lost, version: Version) -> tuple[Path, ...]:
+def rebuild(work: Work, lost: Lost, version: Version, request: Request) -> tuple[Path, ...]:
     """Make files of an install again in `work.tree`; the files of the cache that it took.
 
-    A tarball is unpacked whole; of a folder only what is wanted is copied. `StoreError` when
-    neither is what it was.
+    An archive or installer is unpacked whole, the latter by the `request` of its install; of
+    packages those that are needed are, and of a folder only what is wanted is copied.
+    `StoreError` when they are not what they were.
     """
     built_for = f"/opt/rocm-{version.xyz}"
+    if any(item.version for item in lost.items):
+        return loose.rebuild(work, lost, version)
     if lost.items:
-        return _unpacked_again(work, lost, built_for)
+        return _unpacked_again(work, lost, version, request)
     for path in lost.wanted:
         source = os.path.join(lost.origin, path)
         if os.path.isfile(source) and not os.path.islink(source):
@@ -178,21 +255,23 @@ def rebuild(work: Work, lost: Lost, version: Version) -> tuple[Path, ...]:
     return ()
 
 
-def _unpacked_again(work: Work, lost: Lost, built_for: str) -> tuple[Path, ...]:
+def _unpacked_again(work: Work, lost: Lost, version: Version, request: Request) -> tuple[Path, ...]:
+    built_for = f"/opt/rocm-{version.xyz}"
     (item,) = lost.items
-    tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
     cached: tuple[Path, ...] = ()
-    if "://" in lost.origin:
+    is_remote = "://" in lost.origin
+    path = Path() if is_remote else same_file(item, work.downloads.cancel)
+    if not is_remote and form_of(str(path)) == "installer":
+        installer.plan(version, str(path), request).fill(work)
+        return ()
+    tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
+    if is_remote:
         artifact = Artifact(item.url, item.name, item.size, item.sha256)
         path, _ = download_and_unpack_tar(
             artifact, work.downloads, tree, owner=item.name, on_bytes=work.on_bytes
         )
         cached = (path,)
     else:
-        path = Path(lost.origin)
-        if not path.is_file() or sha256_of(path).hexdigest() != item.sha256:
-            msg = f"{lost.origin} is not the archive any more that the version was installed from"
-            raise StoreError(msg)
         tree.add_tar(path, owner=item.name)
     _relocated(work, {built_for}, tree.settle().paths)
     return cached

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from rocmenv.fetch.pipeline import Fetcher
     from rocmenv.model.version import Version
     from rocmenv.sources.base import Lost, Request, Work
     from rocmenv.sources.remembered import Remembered
@@ -175,15 +176,22 @@ def assemble(
     jobs: Sequence[Job],
     items: tuple[Item, ...],
     work: Work,
-    keep: Callable[[str], bool] | None,
+    keep: Callable[[str], bool] | None = None,
+    files: Fetcher | None = None,
 ) -> Built:
     """Fetch and unpack `jobs`, whose files are `items`, and make a prefix of them.
 
-    `keep` is `Tree.add_deb`'s.
+    `keep` is `Tree.add_deb`'s; `files` stands in for the downloads where the packages are at
+    hand.
     """
     tree = Tree(work.tree, own_prefix=recipe.own_prefix, cancel=work.downloads.cancel)
     cached = download_and_unpack(
-        jobs, work.downloads, tree, workers=work.jobs, keep=keep, on_bytes=work.on_bytes
+        jobs,
+        files or work.downloads,
+        tree,
+        workers=work.jobs,
+        keep=keep,
+        on_bytes=work.on_bytes,
     )
     settled = tree.settle()
     done = recipe.finish(work, settled.paths)
@@ -201,11 +209,18 @@ def assemble(
     )
 
 
-def rebuild(recipe: Recipe, work: Work, lost: Lost) -> tuple[Path, ...]:
+def rebuild(
+    recipe: Recipe,
+    work: Work,
+    lost: Lost,
+    files: Fetcher | None = None,
+    job: Callable[[Item, Recipe], Job] | None = None,
+) -> tuple[Path, ...]:
     """Make files of an install again in `work.tree`; the files of the cache that it took.
 
     Only the packages that they came from are fetched. All other files of the install are
-    linked to, so that the recipe finds the tree that it had.
+    linked to, so that the recipe finds the tree that it had. `files` stands in for the
+    downloads where the packages are at hand, and `job` for `job_of`.
 
     Raises `StoreError` for a package that the receipt does not have, and what fetching and
     unpacking raise.
@@ -219,9 +234,9 @@ def rebuild(recipe: Recipe, work: Work, lost: Lost) -> tuple[Path, ...]:
     for entry in lost.entries:
         if entry.kind == LINK and entry.owner:
             tree.add_link(entry.path, entry.target, owner=entry.owner)
-    jobs = [job_of(item, recipe) for item in items]
+    jobs = [(job or job_of)(item, recipe) for item in items]
     cached = download_and_unpack(
-        jobs, work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
+        jobs, files or work.downloads, tree, workers=work.jobs, on_bytes=work.on_bytes
     )
     settled = tree.settle()
     complete(work.tree, lost)

@@ -26,7 +26,7 @@ V = Version.parse("6.3.0")
 
 
 def test_a_path_counts_from_the_current_folder(tmp_path: Path) -> None:
-    (tmp_path / "a.tar.gz").write_bytes(b"x" * 10)
+    (tmp_path / "a.tar.gz").write_bytes(b"\x1f\x8b" + b"x" * 8)
     plan = local.plan(V, "b/../a.tar.gz", str(tmp_path))
     assert plan.origin == f"{tmp_path}/a.tar.gz"
     assert (plan.download, plan.installed) == (0, 40)
@@ -42,6 +42,7 @@ def test_a_folder_knows_its_size(tmp_path: Path) -> None:
 
 def test_an_address_knows_nothing_yet() -> None:
     plan = local.plan(V, "https://h/a.tar.gz", "/")
+    assert isinstance(plan, local.LocalPlan)
     assert plan.is_remote
     assert (plan.download, plan.installed, plan.parts[0].size) == (None, None, None)
     assert plan.parts[0].name == "a.tar.gz"

@@ -20,7 +20,7 @@ from rocmenv.ops import lock as locks
 from rocmenv.ops.choose import remember_project
 from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.listing import Wanted
-from rocmenv.ops.plan import AUTO, Wish, for_every_gpu, make_plan
+from rocmenv.ops.plan import AUTO, Wish, for_every_gpu, make_plan, release_of
 from rocmenv.settings import CHANNELS, PROFILE_NAMES, Settings
 from rocmenv.sources.base import Request
 from rocmenv.sources.catalog_file import load
@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 @click.argument("spec", metavar="[VERSION]", required=False, shell_complete=complete_release)
 @click.option("--channel", type=click.Choice(CHANNELS), help="Where to take it from.")
 @click.option(
-    "--from", "source", metavar="FILE|DIR|URL", help="A tarball or folder in place of a channel."
+    "--from",
+    "source",
+    metavar="FILE|DIR|URL",
+    help="A tarball, installer (.run), package or folder in place of a channel.",
 )
 @click.option(
     "--profile",
@@ -85,7 +88,8 @@ if TYPE_CHECKING:
 def command(ctx: Context, /, spec: str | None, **given: object) -> None:
     """Install VERSION, or what the project here asks for: whole, or not at all.
 
-    The newest fitting release is taken for `6.3`, `latest` or a range.
+    The newest fitting release is taken for `6.3`, `latest` or a range. With --from the
+    version may be left out, where the file says which one it is.
     """
     if given["listing"]:
         list_releases(
@@ -106,7 +110,7 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
     if lock is not None:
         _install_locked(ctx, lock, given)
     else:
-        spec = spec or _wanted_here(ctx, given)
+        spec = spec or _told(ctx, given) or _wanted_here(ctx, given)
         if spec is not None:
             _install(ctx, spec, given)
     if not given["dry_run"]:
@@ -148,9 +152,20 @@ def _install_locked(ctx: Context, lock: Path, given: dict[str, object]) -> None:
     _carry_out(ctx, plan, downloads, given, report)
 
 
+def _told(ctx: Context, given: dict[str, object]) -> str | None:
+    """The version that the file of `--from` says it is; None without that option."""
+    source = _text(given["source"])
+    if source is None:
+        return None
+    version, by = release_of(ctx.process, source)
+    if not given["quiet"] and not given["as_json"]:
+        tell(f"rocmenv: it is {version}, says {by}")
+    return version
+
+
 def _wanted_here(ctx: Context, given: dict[str, object]) -> str | None:
     """What the pin here asks for; None when that is installed, which is told."""
-    found = None if given["source"] else pins.nearest(ctx.process.cwd)
+    found = pins.nearest(ctx.process.cwd)
     selection = Selection(found[1], Origin(Source.PIN, found[0])) if found else None
     spec = current.without_alias(ctx.process, ctx.root, selection) if selection else None
     if selection is None or spec is None or spec.is_system:
@@ -223,6 +238,7 @@ def _wish(spec: str, given: dict[str, object], settings: Settings) -> Wish:
             keyring=_text(given["keyring"]),
             fingerprint=_text(given["fingerprint"]),
         ),
+        is_part=bool(given["profile"] or given["extra"]),
     )
 
 

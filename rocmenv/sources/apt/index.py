@@ -17,7 +17,7 @@ from rocmenv.sources.apt.relation import parse_relations
 from rocmenv.sources.apt.stanza import fields, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from rocmenv.sources.apt.relation import Group
 
@@ -78,6 +78,14 @@ class Index:
         self._providers: dict[str, list[str]] | None = None
         for text in texts:
             self._take(text.encode("utf-8", "replace") if isinstance(text, str) else text)
+
+    @classmethod
+    def of(cls, packages: Iterable[Package]) -> Index:
+        """The index of packages that were read elsewhere."""
+        index = cls()
+        for package in packages:
+            index._named.setdefault(package.name, []).append(package)
+        return index
 
     def _take(self, text: bytes) -> None:
         number, data = len(self._files), plain(text)
