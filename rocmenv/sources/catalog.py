@@ -258,4 +258,8 @@ def checked_mirror(mirror: str | None) -> str | None:
             "`rocmenv config list` shows where it is set"
         )
         raise ResolveError(msg, hint=hint)
+    if "?" in rest or "#" in rest:
+        # Names of folders and files come after it, which these two would keep from the server.
+        msg = f"{visible(without_account(mirror), 200)} cannot be a mirror: it has a `?` or `#`"
+        raise ResolveError(msg, hint="a folder's own `#` is `%23` in an address, its `?` is `%3F`")
     return mirror.rstrip("/")
