@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 ALL = "multiarch"
 """The group of archives that hold the code for every GPU."""
 _NAME = re.compile(
-    r"therock-dist-(linux|windows)-(.+?)-"
-    r"(\d+\.\d+\.\d+(?:(?:a|rc)\d+|\.dev0\+[0-9a-f]+)?)\.tar\.gz",
+    r"therock-dist-(linux|windows)-([0-9A-Za-z_-]{1,40}?)-"
+    r"(\d{1,4}\.\d{1,4}\.\d{1,4}(?:(?:a|rc)\d{1,12}|\.dev0\+[0-9a-f]{1,40})?)\.tar\.gz",
     re.ASCII,
 )
 # Archives of tests and sanitizer builds lie beside the others.
