@@ -320,6 +320,53 @@ def test_an_old_glibc_is_told(call: Callable[..., Result], monkeypatch: pytest.M
     assert "has no glibc" in call("install", "10.0.1", "-q").refused()
 
 
+@pytest.mark.parametrize(
+    ("groups", "why"),
+    [(["multiarch"], "there is no other"), (["multiarch", "gfx1151"], "none of the others has")],
+)
+def test_why_the_archive_for_every_gpu_is_taken(
+    call: Callable[..., Result], vendor: Vendor, groups: list[str], why: str
+) -> None:
+    vendor.has("core/tarball", *(name(group, "10.0.1") for group in groups))
+    result = call("install", "10.0.1", "--dry-run", "--gpu", "gfx942")
+    assert result.fine()
+    assert f"the archive for every GPU is taken: {why}" in result.err
+
+
+def test_the_mirror_that_lacks_a_version_is_named(
+    call: Callable[..., Result], vendor: Vendor
+) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.0.1"))
+    result = call("install", "10.1.0rc7", "-q")
+    assert result.refused() == f"there is no archive of 10.1.0rc7 for Linux at {vendor.url}"
+    assert "--online --pre`" in result.hint
+
+
+def test_a_page_that_is_none_is_shown_when_the_guess_fails(
+    call: Callable[..., Result], vendor: Vendor
+) -> None:
+    vendor.site.files["/rocm/core/tarball/"] = b"<html>Moved, for good</html>"
+    message = call("install", "10.1.0", "-q").refused()
+    assert "multiarch-10.1.0.tar.gz` is not there" in message
+    assert "it begins `<html>Moved, for good" in message
+
+
+def test_offline_nobody_knows_what_there_is(call: Callable[..., Result], vendor: Vendor) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.0.1"))
+    message = call("install", "10.0.1", "-q", "--offline").refused()
+    assert "this run is offline" in message
+    result = call("install", "10.1.0", "--dry-run", "--offline")
+    assert result.fine()
+    assert "this run is offline; the archive's name is taken from rocmenv's own" in result.err
+
+
+def test_a_profile_that_nobody_has(call: Callable[..., Result], vendor: Vendor) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.0.1"))
+    result = call("install", "10.0.1", "-q", "--profile", "skd")
+    assert result.refused() == "`skd` is not a profile"
+    call("install", "10.0.1", "--profile", "sdk").fine()
+
+
 # The list.
 
 
