@@ -143,7 +143,7 @@ def _installed(
     receipt = registry.find(root, version).receipt
     release = version.without_local
     channel = channel_of(data, release, wish.channel)
-    request = completed(wish.request, settings, channel)
+    request = completed(wish.request, settings, data, release)
     request, _, _ = for_gpus(process, settings, wish.gpus, request, release)
     is_same = (
         receipt.source == channel

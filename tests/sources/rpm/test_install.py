@@ -54,6 +54,17 @@ def install(
 
 
 @pytest.mark.usefixtures("machine")
+def test_newer_releases_have_servers_of_their_own(
+    capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path, mirror: Mirror
+) -> None:
+    words = ("install", "10.0.0", "--channel", "rpm", "-q")
+    newer = f"{mirror.site.url}/newer"
+    servers = {"ROCMENV_MIRROR": "http://127.0.0.1:9/old", "ROCMENV_THEROCK_MIRROR": newer}
+    result = Runner(capfd, root, tmp_path)(*words, **servers)
+    assert f"{newer}/gpg/packages.gpg" in result.refused()
+
+
+@pytest.mark.usefixtures("machine")
 @pytest.mark.parametrize("words", [(), ("--channel", "rpm"), ("--suite", "el8")])
 def test_an_el8_machine_gets_el8_builds(
     install: Callable[..., Result], root: Root, words: tuple[str, ...]
