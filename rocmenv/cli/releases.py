@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rocmenv.cli.output import say, say_json, tell
 from rocmenv.model.version import LATEST, Spec
+from rocmenv.ops import current
 from rocmenv.ops import listing as releases
 from rocmenv.ops.connect import downloads_for
 from rocmenv.settings import Settings
@@ -15,6 +16,14 @@ from rocmenv.store import registry
 if TYPE_CHECKING:
     from rocmenv.cli.program import Context
     from rocmenv.ops.listing import Wanted
+
+
+def meant(ctx: Context, text: str) -> str:
+    """A request that was typed, with what an alias stands for in its place."""
+    selection = current.asked(text)
+    if not selection.spec.is_alias:
+        return text
+    return str(current.without_alias(ctx.process, ctx.root, selection))
 
 
 def list_releases(
@@ -30,7 +39,7 @@ def list_releases(
     """Print them, oldest first, with date and a mark for what is installed."""
     rows = _rows(ctx, wanted, online=online, mirror=mirror, offline=offline)
     if pattern is not None:
-        spec = Spec.parse(pattern)
+        spec = Spec.parse(meant(ctx, pattern))
         newest = max((r.version for r in rows if r.version.is_final), default=None)
         is_latest = spec.name == LATEST
         rows = [r for r in rows if (r.version == newest if is_latest else spec.fits(r.version))]

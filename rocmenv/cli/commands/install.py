@@ -11,7 +11,7 @@ from rocmenv.cli.completion import complete_profile, complete_release, complete_
 from rocmenv.cli.output import amount, say, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
-from rocmenv.cli.releases import list_releases
+from rocmenv.cli.releases import list_releases, meant
 from rocmenv.errors import NotInstalledError, StoreError, UsageError
 from rocmenv.model.selection import Origin, Selection, Source
 from rocmenv.ops import current
@@ -34,6 +34,19 @@ if TYPE_CHECKING:
     from rocmenv.ops.report import Reporter
     from rocmenv.sources.base import Plan
     from rocmenv.store.registry import Installed
+
+
+# What decides which files an install has, and a lock has decided.
+_CHOICES = (
+    ("--channel", "channel"),
+    ("--profile", "profile"),
+    ("--with", "extra"),
+    ("--gpu", "gpus"),
+    ("--as", "name"),
+    ("--suite", "suite"),
+    ("--keyring", "keyring"),
+    ("--fingerprint", "fingerprint"),
+)
 
 
 @click.command("install")
@@ -100,7 +113,7 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
     if lock is not None:
         _install_locked(ctx, lock, given)
     else:
-        spec = spec or _wanted_here(ctx, given)
+        spec = meant(ctx, spec) if spec else _wanted_here(ctx, given)
         if spec is not None:
             _install(ctx, spec, given)
     if not given["dry_run"]:
@@ -118,12 +131,18 @@ def _lock_here(ctx: Context, spec: str | None, given: dict[str, object]) -> Path
     if found is None and given["locked"]:
         msg = "there is no rocm.lock here"
         raise UsageError(msg, hint="make one: `rocmenv lock`")
+    said = [f"`{option}`" for option, name in _CHOICES if given[name]] if found else []
+    if said:
+        msg = f"{' and '.join(said)} cannot change what {found} says"
+        hint = "lock anew with it (`rocmenv lock --help`), or name a version: `rocmenv install 6.3`"
+        raise UsageError(msg, hint=hint)
     return found
 
 
 def _install_locked(ctx: Context, lock: Path, given: dict[str, object]) -> None:
     settings = Settings(ctx.process, ctx.root)
-    locked = locks.wanted_at(lock).at(_text(given["mirror"]))
+    locked = locks.wanted_at(lock)
+    locked = locked.at(locks.mirror_for(ctx.root, settings, locked, _text(given["mirror"])))
     report = reporter(quiet=bool(given["quiet"]) or bool(given["as_json"]))
     if ctx.root.receipt(locked.version).is_file() and not given["reinstall"]:
         item = registry.find(ctx.root, locked.version)
