@@ -171,10 +171,13 @@ def for_gpus(
     }
     targets = tuple(dict.fromkeys(str(t.base) for t in found.kept(release) or ()))
     driver = None if words else machine.driver
+    notes = found.notes
+    if found.targets == ():
+        notes += ("no channel comes without code for GPUs: `none` leaves nothing out",)
     against = advise(tables, release, found.targets or (), driver, wsl=machine.is_wsl)
     return (
         replace(request, targets=targets, families=families),
-        found.notes,
+        notes,
         tuple(f"{a.text}{f' ({a.hint})' if a.hint else ''}; source: {a.source}" for a in against),
     )
 

@@ -226,8 +226,12 @@ def pick(catalog: Catalog, spec: Spec, channel: str = "") -> Version:
             _refuse_other_streams(catalog, elsewhere, channel)
         near = nearest(str(spec), offered)
         guess = f"did you mean `{near[0]}`? " if near else ""
+        see = "`rocmenv install --list` shows them all"
+        newest = max(offered, default=None)
+        if newest and spec.prefix > newest.release[: len(spec.prefix)]:
+            guess, see = "", "`rocmenv catalog update` learns of newer ones"
         msg = f"no known release fits `{spec}`"
-        raise ResolveError(msg, hint=f"{guess}`rocmenv install --list` shows them all")
+        raise ResolveError(msg, hint=f"{guess}{see}")
     return found
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rocmenv.store.registry import Installed
 
 
+_OF_LISTS = (("--online", "online"), ("--pre", "pre"), ("--all", "everything"))
 # What decides which files an install has, and a lock has decided.
 _CHOICES = (
     ("--channel", "channel"),
@@ -109,6 +110,13 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
             as_json=bool(given["as_json"]),
         )
         return
+    stray = [f"`{option}`" for option, name in _OF_LISTS if given[name]]
+    if stray:
+        msg = f"{' and '.join(stray)} may be given with `--list` only"
+        hint = (
+            "a preview or candidate is named: `rocmenv install 10.1.0rc0`; add `--list` to see them"
+        )
+        raise UsageError(msg, hint=hint)
     lock = _lock_here(ctx, spec, given)
     if lock is not None:
         _install_locked(ctx, lock, given)
