@@ -118,7 +118,9 @@ def make(
         plan = make_plan(process, root, settings, wish, downloads, report)
         if plan.channel == "wheels":
             msg = "what wheels need besides themselves is known once they are installed"
-            hint = f"install them first: `rocmenv install {plan.version} --channel wheels`"
+            again = " --reinstall" if root.receipt(plan.version).is_file() else ""
+            command = f"rocmenv install{again} {plan.version} --channel wheels"
+            hint = f"install them in this form first, with the same options: `{command}`"
             raise ResolveError(msg, hint=hint)
         request, items = plan.request, _whole(root, plan, downloads, report)
         version, channel, origin = plan.version, plan.channel, plan.origin

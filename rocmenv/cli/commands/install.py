@@ -12,6 +12,7 @@ from rocmenv.cli.output import amount, say, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
 from rocmenv.cli.releases import list_releases, meant
+from rocmenv.cli.unused import unused
 from rocmenv.errors import NotInstalledError, StoreError, UsageError
 from rocmenv.model.selection import Origin, Selection, Source
 from rocmenv.ops import current
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rocmenv.fetch.transfer import Downloads
+    from rocmenv.model.receipt import Receipt
     from rocmenv.ops.report import Reporter
     from rocmenv.sources.base import Plan
     from rocmenv.store.registry import Installed
@@ -198,9 +200,10 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     if not given["dry_run"]:
         named = None if given["reinstall"] else ops.already(ctx.process, ctx.root, wish)
         if named is not None:
+            late = unused(ctx, named, given)
             _tell_done(named, given, "is installed already")
             if not given["quiet"]:
-                _tell_unused(named, ctx.process.args, given)
+                _tell_unused(named, ctx.process.args, late)
             return
         must_be_writable(ctx.root)
         settings.value("search")  # which the shims will need: a bad one is told before the download
@@ -220,7 +223,7 @@ def _carry_out(
         settings, jobs, keep=bool(given["keep_downloads"]), reinstall=bool(given["reinstall"])
     )
     item = ops.install(ctx.process, ctx.root, plan, downloads, how, report)
-    _tell_result(item.receipt.host, item.receipt.unrelocated, quiet=bool(given["quiet"]))
+    _tell_result(item.receipt, quiet=bool(given["quiet"]))
     _tell_done(item, given, f"({amount(item.receipt.size)}) is installed")
 
 
@@ -249,31 +252,27 @@ def _tell_done(item: Installed, given: dict[str, object], words: str) -> None:
         tell(f"rocmenv: {item.version} {words}: {item.prefix}")
 
 
-def _tell_unused(item: Installed, words: tuple[str, ...], given: dict[str, object]) -> None:
-    """A note about options for the packages of an install that is there already."""
-    suffixes = ("", str(item.version.without_local))  # legacy's packages end in their release
-    have = {part.name for part in item.receipt.items}
-    extra = _words(given["extra"])
-    lacks = any(  # and a wheel may be named without the `rocm-` in front
-        {f"{name}{s}" for s in suffixes}.isdisjoint(have) and f"rocm-{name}" not in have
-        for name in extra
-    )
-    options = (("--with", lacks), ("--profile", given["profile"]))
-    unused = [f"`{option}`" for option, is_unused in options if is_unused]
-    if not unused:
+def _tell_unused(item: Installed, words: tuple[str, ...], options: list[str]) -> None:
+    """A note about options that an install that is there already was not made with."""
+    if not options:
         return
     again = f"it is linked to {item.prefix}, which stays as it is"
     if not item.receipt.is_link:
         at = words.index("install") + 1
         command = shlex.join(("rocmenv", *words[:at], "--reinstall", *words[at:]))
         again = f"to make it anew: `{command}`"
-    tell(f"note: {' and '.join(unused)} had no effect; {again}")
+    late = " and ".join(f"`{option}`" for option in options)
+    tell(f"note: {late} had no effect; {again}")
 
 
-def _tell_result(host: tuple[str, ...], unrelocated: tuple[str, ...], *, quiet: bool) -> None:
+def _tell_result(receipt: Receipt, *, quiet: bool) -> None:
+    host, unrelocated = receipt.host, receipt.unrelocated
     if host:
         tell(f"warning: the machine lacks packages that this release needs: {', '.join(host)}")
-        tell(f"hint: sudo apt-get install {' '.join(name.split()[0] for name in host)}")
+        if receipt.source == "rpm":  # which names files and choices, too
+            tell(f"hint: sudo dnf install {shlex.join(host)}    # or zypper, tdnf")
+        else:
+            tell(f"hint: sudo apt-get install {' '.join(name.split()[0] for name in host)}")
     if unrelocated and not quiet:
         shown = ", ".join(unrelocated[:3]) + (" ..." if unrelocated[3:] else "")
         tell(f"note: {len(unrelocated)} files still name the place they were built for: {shown}")

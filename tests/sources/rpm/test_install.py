@@ -10,8 +10,9 @@ import pytest
 from rocmenv.errors import HostError, RepositoryError
 from rocmenv.model.version import Version
 from rocmenv.ops.plan import channel_of
-from rocmenv.sources import catalog_file, rpm_release
+from rocmenv.sources import catalog_file, rpm_channel, rpm_release
 from rocmenv.sources.base import Request
+from rocmenv.sources.rpm.host import Host
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
@@ -51,6 +52,20 @@ def install(
         return runner("install", *words, **given)
 
     return call
+
+
+@pytest.mark.usefixtures("machine")
+def test_what_the_machine_lacks_is_asked_of_its_own_tool(
+    install: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    libc = "/lib/x86_64-linux-gnu/libc.so.6"
+    known = Host(provided={}, libraries={"libc.so.6": (libc,)})
+    monkeypatch.setattr(rpm_channel, "read_host", lambda: known)
+    result = install("6.3.0")
+    assert result.fine() == ""
+    need = "'(numactl-libs or libnuma.so.1()(64bit))'"
+    assert f"hint: sudo dnf install {need}" in result.err
+    assert "apt-get" not in result.err
 
 
 @pytest.mark.usefixtures("machine")
