@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rocmenv.cli.output import say, say_json, tell
+from rocmenv.errors import NotInstalledError, UsageError
 from rocmenv.model.version import LATEST, Spec
+from rocmenv.ops import current
 from rocmenv.ops import listing as releases
 from rocmenv.ops.connect import downloads_for
 from rocmenv.settings import Settings
@@ -15,6 +18,18 @@ from rocmenv.store import registry
 if TYPE_CHECKING:
     from rocmenv.cli.program import Context
     from rocmenv.ops.listing import Wanted
+
+
+_OUT = ("released", "new", "unlisted")
+"""The statuses of what `latest` may be."""
+
+
+def meant(ctx: Context, text: str) -> str:
+    """A request that was typed, with what an alias stands for in its place."""
+    selection = current.asked(text)
+    if not selection.spec.is_alias:
+        return text
+    return str(current.without_alias(ctx.process, ctx.root, selection))
 
 
 def list_releases(
@@ -27,11 +42,20 @@ def list_releases(
     offline: bool,
     as_json: bool,
 ) -> None:
-    """Print them, oldest first, with date and a mark for what is installed."""
+    """Print them, oldest first, with date and a mark for what is installed.
+
+    `UsageError` for a mirror that would not be read.
+    """
+    if mirror and not online:
+        msg = "`--mirror` is read with `--online` only: the list of known releases needs no server"
+        raise UsageError(msg, hint="`rocmenv install --list --online --mirror URL`")
     rows = _rows(ctx, wanted, online=online, mirror=mirror, offline=offline)
     if pattern is not None:
         spec = Spec.parse(pattern)
-        newest = max((r.version for r in rows if r.version.is_final), default=None)
+        with suppress(NotInstalledError):  # then it is no alias, and fits nothing
+            spec = Spec.parse(meant(ctx, pattern))
+        out = (r.version for r in rows if r.version.is_final and r.status in _OUT)
+        newest = max(out, default=None)
         is_latest = spec.name == LATEST
         rows = [r for r in rows if (r.version == newest if is_latest else spec.fits(r.version))]
     here = set(registry.versions(ctx.root))
@@ -44,7 +68,9 @@ def list_releases(
         status = "" if row.status == "released" else f" ({row.status})"
         date = row.date or "-"
         say(f"{mark} {row.version!s:<{width}}  {date:<10}  {' '.join(row.channels)}{status}")
-    if not rows:
+    if not rows and wanted.channel == "distro" and not online:
+        tell("rocmenv: what the distribution has is in its package sources alone: add `--online`")
+    elif not rows:
         tell("rocmenv: no known release fits; `rocmenv install --list` shows them all")
 
 

@@ -7,10 +7,11 @@ One table for each platform: locking on one machine leaves the others' alone.
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rocmenv.errors import InvalidVersionError, PinError
+from rocmenv.errors import InvalidVersionError, PinError, visible
 from rocmenv.model.receipt import Item
 from rocmenv.model.version import Version
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 LOCK_NAME = "rocm.lock"
 SCHEMA = 1
+_LARGEST = 10**18
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _HEAD = "# What `rocmenv install --locked` installs. Made by `rocmenv lock`; edits are lost.\n"
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -84,8 +86,11 @@ class Lock:
         """The lock of a parsed file; `PinError` naming `path` when it is not one."""
         try:
             schema = table["schema"]
-            if not isinstance(schema, int) or schema > SCHEMA:
-                msg = f"{path} was written by a newer rocmenv (form {schema})"
+            if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+                msg = f"{visible(str(schema))} is not the number of a form"
+                raise ValueError(msg)
+            if schema > SCHEMA:
+                msg = f"{path} was written by a newer rocmenv (form {visible(str(schema))})"
                 raise PinError(msg, hint="update rocmenv")
             platforms = tuple(_platform(row) for row in table.get("platform", []))
             names = [p.platform for p in platforms]
@@ -94,8 +99,14 @@ class Lock:
                 raise ValueError(msg)
             return cls(tuple(sorted(platforms, key=lambda p: p.platform)))
         except (KeyError, TypeError, ValueError, AttributeError, InvalidVersionError) as error:
-            msg = f"{path} is not a lock ({error.__class__.__name__}: {error})"
-            raise PinError(msg, hint="make it anew: `rocmenv lock`") from error
+            raise no_lock(path, f"{error.__class__.__name__}: {error}") from error
+
+
+def no_lock(path: str, why: str) -> PinError:
+    """The refusal for a file that is none; nothing writes over it, as others' entries are in it."""
+    place = shlex.quote(path)
+    hint = f"move it away, then make it anew: `mv {place} {place}.old && rocmenv lock`"
+    return PinError(f"{path} is not a lock ({why})", hint=hint)
 
 
 def _rows(locked: Locked) -> Iterator[str]:
@@ -142,10 +153,10 @@ def _platform(row: dict[str, Any]) -> Locked:
 def _item(file: dict[str, Any]) -> Item:
     digest, size = _text(file["sha256"]), file["size"]
     if not _DIGEST.fullmatch(digest):
-        msg = f"`{digest[:70]}` is not a SHA-256"
+        msg = f"{visible(digest, 70)} is not a SHA-256"
         raise ValueError(msg)
-    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        msg = f"`{size}` is not a size"
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < _LARGEST:
+        msg = f"{visible(repr(size))} is not a size"
         raise ValueError(msg)
     return Item(_text(file["name"]), _text(file["url"]), size, digest, _text(file["version"]))
 
@@ -159,7 +170,7 @@ def _truth(value: object) -> bool:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        msg = f"`{value}` is not a text"
+        msg = f"{visible(repr(value))} is not a text"
         raise TypeError(msg)
     return value
 

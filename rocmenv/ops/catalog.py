@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,13 @@ from rocmenv.ops.listing import Wanted, online
 from rocmenv.sources.catalog import is_legacy
 from rocmenv.sources.catalog_file import SCHEMA, UNFIT, load, merged, parsed, read_overlay
 from rocmenv.sources.remembered import replace_file
-from rocmenv.store.lock import ready_to_write
+from rocmenv.store.lock import WRITERS, locked, not_writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from rocmenv.fetch.transfer import Downloads
+    from rocmenv.sources.catalog import Catalog
     from rocmenv.store.paths import Root
 
 _LIMIT = 16 << 20
@@ -73,7 +73,8 @@ def update_from_file(
 ) -> Change:
     """Take releases and places from a catalogue at an address or in a file.
 
-    Its keys are left out, whatever it says. Raises `ConfigError` when it is no catalogue.
+    Its keys are left out, and so is what it says of the key of a known place or channel, and
+    digests of archives that are known. Raises `ConfigError` when it is no catalogue.
     """
     if "://" in source:
         text = downloads.read(source, limit=_LIMIT)
@@ -90,6 +91,7 @@ def update_from_file(
     try:
         table = json.loads(text.decode("utf-8-sig"))
         given = {key: table[key] for key in _FROM_MIRRORS if key in table}
+        _keep_trust(load(root.catalog), given)
         parsed(merged(None, {**given, "schema": table.get("schema", SCHEMA)}))
     except UNFIT as error:
         msg = f"{name} is not a catalogue ({error.__class__.__name__}: {error})"
@@ -99,7 +101,24 @@ def update_from_file(
     return _apply(root, {"schema": SCHEMA, **given}, write=write)
 
 
+def _keep_trust(data: Catalog, given: dict[str, Any]) -> None:
+    """Take out of a mirror's table what would make other bytes right than before."""
+    known = {place.name for place in data.places}
+    rows = [row for row in given.get("places", []) if row["name"] in known]
+    rows += [row for name, row in given.get("channels", {}).items() if name in data.channels]
+    for row in rows:
+        row.pop("signed_by", None)
+    digests = given.get("tarballs", [])
+    given["tarballs"] = [row for row in digests if tuple(row[:-1]) not in data.hashes]
+
+
 def _apply(root: Root, fresh: dict[str, Any], *, write: bool) -> Change:
+    """Lay `fresh` over the user's file; one at a time, so that no update loses another."""
+    with locked(root, WRITERS, "catalog update") if write else nullcontext():
+        return _laid_over(root, fresh, write=write)
+
+
+def _laid_over(root: Root, fresh: dict[str, Any], *, write: bool) -> Change:
     before = load(root.catalog)
     over = merged(read_overlay(root.catalog) or {}, fresh)
     after = parsed(merged(None, over))
@@ -111,16 +130,9 @@ def _apply(root: Root, fresh: dict[str, Any], *, write: bool) -> Change:
         + tuple(n for n, c in after.channels.items() if before.channels.get(n) != c),
     )
     if write:
-        ready_to_write(root)
         over["updated"] = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        _write(root.catalog, json.dumps(over, indent=1) + "\n")
+        try:
+            replace_file(root.catalog, (json.dumps(over, indent=1) + "\n").encode())
+        except OSError as error:
+            raise not_writable(root, str(root.catalog), error) from error
     return change
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        replace_file(path, text.encode())
-    except OSError as error:
-        msg = f"{path} cannot be written ({error.strerror})"
-        hint = f"check its rights: `ls -ld {shlex.quote(str(path.parent))}`"
-        raise ConfigError(msg, hint=hint) from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import InvalidVersionError, RepositoryError, TransferError
 from rocmenv.fetch.connection import shown
 from rocmenv.model.version import Version
+from rocmenv.sources.base import Request
 from rocmenv.sources.catalog import line_of
 from rocmenv.sources.index_page import read_page, release_folders
 
@@ -71,8 +72,11 @@ def online(
     """The releases in the channels' own indexes, oldest first.
 
     `mirrors` stand in for the servers of older and newer releases. `tell` gets what is odd
-    about a source: gone, moved, stale. Raises what the only or every source raises.
+    about a source: gone, moved, stale. Raises what the only or every source raises. Of a
+    release that the catalogue does not know, only the channels that list it are told.
     """
+    if wanted.channel == "distro":
+        return _distro(downloads, tell)
     found: dict[Version, Row] = {}
     failures: list[RepositoryError | TransferError] = []
     count = 0
@@ -84,11 +88,12 @@ def online(
                 found[row.version] = row if have is None else _both(have, row)
         except (TransferError, RepositoryError) as error:
             failures.append(error)
-    if failures and len(failures) == count:
-        raise failures[0]
-    for failure in failures:
+    is_all = len(failures) == count
+    for failure in failures[1:] if is_all else failures:
         tell(failure.message)
-    return [found[version] for version in sorted(found)]
+    if failures and is_all:
+        raise failures[0]
+    return [found[v] for v in sorted(found) if wanted.has(*found[v].channels)]
 
 
 def _sources(
@@ -114,6 +119,15 @@ def _sources(
             if page not in seen:
                 seen.add(page)
                 yield partial(read, data, downloads, page, wanted, tell)
+
+
+def _distro(downloads: Downloads, tell: Callable[[str], None]) -> list[Row]:
+    from rocmenv.sources import distro  # noqa: PLC0415 - for the machines that have it
+
+    versions, notes = distro.releases(Request(), downloads)
+    for note in notes:
+        tell(note)
+    return [Row(version, "", "released", ("distro",)) for version in versions]
 
 
 def _folders(data: Catalog, downloads: Downloads, mirror: str | None, wanted: Wanted) -> list[Row]:

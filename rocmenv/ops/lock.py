@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from rocmenv.errors import PinError, ResolveError, UsageError
 from rocmenv.fetch.connection import without_account
-from rocmenv.model.lock import LOCK_NAME, Lock, Locked
+from rocmenv.model.lock import LOCK_NAME, Lock, Locked, no_lock
 from rocmenv.model.release import Artifact
-from rocmenv.model.selection import PIN_NAME
+from rocmenv.model.selection import PIN_NAME, Origin, Selection, Source
+from rocmenv.ops import current
 from rocmenv.ops.plan import channel_of, completed, for_gpus, make_plan, target
-from rocmenv.sources.catalog import is_legacy
+from rocmenv.sources.catalog import checked_mirror, is_legacy
 from rocmenv.sources.catalog_file import load
 from rocmenv.store import pins, registry
 
@@ -62,8 +63,7 @@ def read(path: Path) -> Lock:
         msg = f"{path} cannot be read ({error.strerror})"
         raise PinError(msg, hint=f"check its rights: `ls -l {shlex.quote(str(path))}`") from error
     except (ValueError, RecursionError) as error:
-        msg = f"{path} is not a lock ({error})"
-        raise PinError(msg, hint="make it anew: `rocmenv lock`") from error
+        raise no_lock(str(path), str(error)) from error
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -82,9 +82,12 @@ def place_of(process: Process) -> Path:
     return Path(os.path.dirname(pin[0]) if pin else process.cwd) / LOCK_NAME
 
 
-def pinned(process: Process) -> Spec:
-    """What the pin here asks for; `UsageError` without one."""
+def pinned(process: Process, root: Root) -> Spec:
+    """What the pin here asks for, with what an alias stands for; `UsageError` without one."""
     found = pins.nearest(process.cwd)
+    if found is not None:
+        selection = Selection(found[1], Origin(Source.PIN, found[0]))
+        found = (found[0], current.without_alias(process, root, selection))
     if found is None or found[1].is_system:
         msg = f"no {PIN_NAME} here names a version to lock"
         raise UsageError(msg, hint="name one: `rocmenv lock 6.3`, or `rocmenv local 6.3` first")
@@ -115,7 +118,9 @@ def make(
         plan = make_plan(process, root, settings, wish, downloads, report)
         if plan.channel == "wheels":
             msg = "what wheels need besides themselves is known once they are installed"
-            hint = f"install them first: `rocmenv install {plan.version} --channel wheels`"
+            again = " --reinstall" if root.receipt(plan.version).is_file() else ""
+            command = f"rocmenv install{again} {plan.version} --channel wheels"
+            hint = f"install them in this form first, with the same options: `{command}`"
             raise ResolveError(msg, hint=hint)
         request, items = plan.request, _whole(root, plan, downloads, report)
         version, channel, origin = plan.version, plan.channel, plan.origin
@@ -144,7 +149,7 @@ def _installed(
     receipt = registry.find(root, version).receipt
     release = version.without_local
     channel = channel_of(data, release, wish.channel)
-    request = completed(wish.request, settings, channel)
+    request = completed(wish.request, settings, data, release)
     request, _, _ = for_gpus(process, settings, wish.gpus, request, release)
     is_same = (
         receipt.source == channel
@@ -188,6 +193,13 @@ def wanted_at(path: Path) -> Locked:
         msg = f"{path} is for {locked.version}, and {pin} asks for {spec}"
         raise PinError(msg, hint=f"lock anew: `cd {shlex.quote(str(path.parent))} && rocmenv lock`")
     return locked
+
+
+def mirror_for(root: Root, settings: Settings, locked: Locked, asked: str | None) -> str | None:
+    """The base address in place of a lock's own: the one asked for, else that of the settings."""
+    release = locked.version.without_local
+    group = "legacy" if is_legacy(load(root.catalog), release) else "therock"
+    return checked_mirror(asked or settings[f"{group}.mirror"])
 
 
 def differs(receipt: Receipt, locked: Locked) -> str | None:

@@ -102,7 +102,7 @@ def make_plan(
     data = load(root.catalog)
     release = _pick(data, Spec.parse(wish.spec), wish.channel)
     channel = channel_of(data, release, wish.channel)
-    request = completed(wish.request, settings, channel)
+    request = completed(wish.request, settings, data, release)
     request, notes, against = for_gpus(process, settings, wish.gpus, request, release)
     for note in notes:
         report.note(note)
@@ -169,9 +169,9 @@ def _planned(
     return legacy.plan(data, release, name, request, downloads)
 
 
-def completed(request: Request, settings: Settings, channel: str) -> Request:
-    """`request` with the settings of the channel's servers for what it leaves open."""
-    group = "legacy" if channel in ("legacy", "rpm") else "therock"
+def completed(request: Request, settings: Settings, data: Catalog, release: Version) -> Request:
+    """`request` with the settings of the release's servers for what it leaves open."""
+    group = "legacy" if catalog.is_legacy(data, release) else "therock"
     return replace(
         request,
         mirror=request.mirror or settings[f"{group}.mirror"],
@@ -236,10 +236,13 @@ def for_gpus(
     }
     targets = tuple(dict.fromkeys(str(t.base) for t in found.kept(release) or ()))
     driver = None if words else machine.driver
+    notes = found.notes
+    if found.targets == ():
+        notes += ("no channel comes without code for GPUs: `none` leaves nothing out",)
     against = advise(tables, release, found.targets or (), driver, wsl=machine.is_wsl)
     return (
         replace(request, targets=targets, families=families),
-        found.notes,
+        notes,
         tuple(f"{a.text}{f' ({a.hint})' if a.hint else ''}; source: {a.source}" for a in against),
     )
 

@@ -15,6 +15,7 @@ from rocmenv.ops import install as installing
 from rocmenv.ops.outdated import AMDS, DISTRO
 from rocmenv.ops.pinned import aliases_of, known_pins
 from rocmenv.ops.plan import Wish, make_plan
+from rocmenv.ops.targets import ALL
 from rocmenv.ops.uninstall import reasons_to_keep, uninstall
 from rocmenv.settings import Settings
 from rocmenv.sources.base import Request
@@ -108,7 +109,7 @@ def steps(
             spec=str(release),
             channel=item.receipt.source,
             name=str(new) if local else None,
-            gpus=item.receipt.targets,
+            gpus=item.receipt.targets or (ALL,),
             request=_request(item.receipt, settings),
         )
         notes: tuple[str, ...] = ()

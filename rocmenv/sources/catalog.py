@@ -226,8 +226,12 @@ def pick(catalog: Catalog, spec: Spec, channel: str = "") -> Version:
             _refuse_other_streams(catalog, elsewhere, channel)
         near = nearest(str(spec), offered)
         guess = f"did you mean `{near[0]}`? " if near else ""
+        see = "`rocmenv install --list` shows them all"
+        newest = max(offered, default=None)
+        if newest and spec.prefix > newest.release[: len(spec.prefix)]:
+            guess, see = "", "`rocmenv catalog update` learns of newer ones"
         msg = f"no known release fits `{spec}`"
-        raise ResolveError(msg, hint=f"{guess}`rocmenv install --list` shows them all")
+        raise ResolveError(msg, hint=f"{guess}{see}")
     return found
 
 
@@ -258,4 +262,8 @@ def checked_mirror(mirror: str | None) -> str | None:
             "`rocmenv config list` shows where it is set"
         )
         raise ResolveError(msg, hint=hint)
+    if "?" in rest or "#" in rest:
+        # Names of folders and files come after it, which these two would keep from the server.
+        msg = f"{visible(without_account(mirror), 200)} cannot be a mirror: it has a `?` or `#`"
+        raise ResolveError(msg, hint="a folder's own `#` is `%23` in an address, its `?` is `%3F`")
     return mirror.rstrip("/")

@@ -23,10 +23,12 @@ from rocmenv.model.version import Version
 if TYPE_CHECKING:
     from rocmenv.sources.base import Reader
 
-_FOLDER = re.compile(r"\d+\.\d+(?:\.\d+)?", re.ASCII)
+_FOLDER = re.compile(r"\d{1,4}\.\d{1,4}(?:\.\d{1,4})?", re.ASCII)
 _ARRAY = re.compile(r"\bconst\s+files\s*=\s*(?=\[)")
 _LIMIT = 16 << 20
 _MOST_PARTS = 500
+# What a file's time or size is below, when it is one: the year 10000, an exabyte.
+_LAST_TIME, _LONGEST_SIZE = 253_402_300_800, 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +111,16 @@ def _anchors(page: bytes, url: str) -> tuple[Listed, ...]:
 def _array(text: str, start: int, url: str) -> tuple[Listed, ...]:
     try:
         rows, _ = json.JSONDecoder().raw_decode(text, start)
-        return tuple(Listed(str(row["name"]), _number(row.get("mtime"))) for row in rows)
+        return tuple(Listed(str(row["name"]), _time(row.get("mtime"))) for row in rows)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _unknown(url, text[start:].encode()) from error
 
 
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
+def _time(value: object) -> float | None:
+    """A time in seconds, None for what is none: a page may say `1e400`."""
+    if isinstance(value, (int, float)) and 0 <= value < _LAST_TIME:
+        return float(value)
+    return None
 
 
 def _bucket(reader: Reader, url: str, content: bytes) -> Page:
@@ -193,7 +198,8 @@ class _Bucket:
         self._tokens["last"] = key
         name = key.removeprefix(self._tokens.get("Prefix", ""))
         if name:
-            told = int(size) if size.isascii() and size.isdigit() else None
+            is_size = size.isascii() and size.isdigit() and len(size) <= _LONGEST_SIZE
+            told = int(size) if is_size else None
             self.files.append(Listed(name, _seconds(row.get("LastModified", "")), told))
 
     def _refuse(self, *_told: object) -> None:
@@ -203,8 +209,8 @@ class _Bucket:
 
 def _seconds(text: str) -> float | None:
     try:
-        return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
-    except ValueError:
+        return _time(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp())
+    except (ValueError, OverflowError):
         return None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from rocmenv.errors import ResolveError
+from rocmenv.errors import ResolveError, visible
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Part, Request
 from rocmenv.sources.packages import assemble, job_of
@@ -110,7 +110,7 @@ def plan(data: Catalog, locked: Locked, downloads: Downloads) -> Plan:
         return _tarball(locked, downloads)
     if locked.channel == "wheels":
         return LockedWheels(locked)
-    msg = f"this rocmenv cannot install from a lock what the channel `{locked.channel}` gave"
+    msg = f"this rocmenv cannot install from a lock what the channel {visible(locked.channel)} gave"
     raise ResolveError(msg, hint="update rocmenv, or lock another channel: `rocmenv lock`")
 
 

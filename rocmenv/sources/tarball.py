@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import RepositoryError, ResolveError
+from rocmenv.errors import RepositoryError, ResolveError, visible
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import shown, without_account
 from rocmenv.fetch.streaming import download_and_unpack_tar
@@ -22,6 +22,7 @@ from rocmenv.model.version import Version
 from rocmenv.sources.base import Built, Part
 from rocmenv.sources.catalog import address, tarball_name
 from rocmenv.sources.index_page import read_page
+from rocmenv.sources.legacy_rules import PROFILES
 from rocmenv.sources.remembered import Remembered
 from rocmenv.sources.therock import check_host
 
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 ALL = "multiarch"
 """The group of archives that hold the code for every GPU."""
 _NAME = re.compile(
-    r"therock-dist-(linux|windows)-(.+?)-"
-    r"(\d+\.\d+\.\d+(?:(?:a|rc)\d+|\.dev0\+[0-9a-f]+)?)\.tar\.gz",
+    r"therock-dist-(linux|windows)-([0-9A-Za-z_-]{1,40}?)-"
+    r"(\d{1,4}\.\d{1,4}\.\d{1,4}(?:(?:a|rc)\d{1,12}|\.dev0\+[0-9a-f]{1,40})?)\.tar\.gz",
     re.ASCII,
 )
 # Archives of tests and sanitizer builds lie beside the others.
@@ -170,28 +171,37 @@ class TarballPlan:
 def plan(
     data: Catalog, release: Version, version: Version, request: Request, downloads: Downloads
 ) -> TarballPlan:
-    """The plan to install `release` as `version`. Reads the index; changes nothing."""
+    """The plan to install `release` as `version`. Reads the index; changes nothing.
+
+    An archive is whole whatever the profile, but a profile that no channel has is refused.
+    """
     check_host(release)
+    _check_profile(request.profile)
     place = data.place(release)
     remembered = Remembered(downloads)
     known = data.release(release)
     text = known.text if known and known.text else str(release.without_local)
     if place.line in ("dev", "bkc"):
         text = str(release)
-    listed, notes = _listed(place, request.mirror, remembered)
+    listed, notes, unread = _listed(place, request.mirror, remembered)
     offered = {a.group: a for a in listed if a.system == "linux" and a.text == text}
+    guessed = ""
     if not listed:
-        offered, guessed = _guessed(data, place, release, text, request)
-        notes.append(guessed)
+        offered = _guessed(data, place, release, text, request)
+        guessed = f"no list to choose from: {unread.message}"
+        if not offered:
+            remembered.refuse_if_offline(unread)
+        notes.append(f"{guessed}; the archive's name is taken from rocmenv's own list")
     group = choose_group(offered, request.targets, request.families)
     if group is None:
         raise _no_group(release, place, sorted(offered), request, listed)
     archive = offered[group]
     if request.targets and group == ALL:
         notes.append(f"the archive for every GPU is taken: {_why_all(offered, request)}")
+    archive = _with_size(archive, downloads, guessed)
     return TarballPlan(
         version=version,
-        archive=_with_size(archive, downloads),
+        archive=archive,
         sha256=data.hashes.get((archive.text, archive.system, group)),
         remembered=remembered,
         request=request,
@@ -199,34 +209,43 @@ def plan(
     )
 
 
+def _check_profile(name: str) -> None:
+    if name not in PROFILES:
+        names = ", ".join(f"`{known}`" for known in PROFILES)
+        msg = f"{visible(name)} is not a profile"
+        raise ResolveError(msg, hint=f"profiles are {names}; an archive has all of them")
+
+
 def _listed(
     place: Place, mirror: str | None, reader: Remembered
-) -> tuple[list[Archive], list[str]]:
-    """What the place's pages list; nothing when none of them can be had."""
+) -> tuple[list[Archive], list[str], NotThereError]:
+    """What the place's pages list, notes, and what the last one that cannot be had lacks."""
     found: list[Archive] = []
     notes: list[str] = []
+    unread = NotThereError(f"{shown(mirror or place.mirror)} lists no archives")
     for index in place.tarball_indexes(mirror):
         try:
             page = read_page(reader, index)
-        except NotThereError:
+        except NotThereError as error:
+            unread = error
             continue
         except RepositoryError as error:
+            unread = NotThereError(error.message, hint=error.hint)
             notes.append(error.message)
             continue
         found += archives(page.files, index)
         notes += page.notes
-    return found, notes
+    return found, notes if found else [], unread
 
 
 def _guessed(
     data: Catalog, place: Place, release: Version, text: str, request: Request
-) -> tuple[dict[str, Archive], str]:
-    """What the catalogue says the place has, for a page that cannot be read, and a note."""
+) -> dict[str, Archive]:
+    """What the catalogue says the place has, for a page that cannot be read."""
     known = data.release(release)
     groups = known.groups.get("linux", ()) if known else ()
     index = place.tarball_indexes(request.mirror)[0]
-    offered = {g: Archive(tarball_name("linux", g, text), "linux", g, text, index) for g in groups}
-    return offered, f"{shown(index)} has no list to choose from; the name is taken from rocmenv's"
+    return {g: Archive(tarball_name("linux", g, text), "linux", g, text, index) for g in groups}
 
 
 def _no_group(
@@ -238,9 +257,12 @@ def _no_group(
 ) -> ResolveError:
     if not groups:
         texts = sorted({a.version for a in listed if a.system == "linux"})
-        msg = f"there is no archive of {release} for Linux at {shown(place.mirror)}"
+        where = shown(request.mirror or place.mirror)
+        msg = f"there is no archive of {release} for Linux at {where}"
         newest = f"the newest there is {texts[-1]}; " if texts else ""
-        return ResolveError(msg, hint=f"{newest}`rocmenv install --list --online` shows them all")
+        pre = "" if release.is_final else " --pre"
+        hint = f"{newest}`rocmenv install --list --online{pre}` shows them all"
+        return ResolveError(msg, hint=hint)
     if not request.targets:
         msg = f"which GPU is {release} for? None was found here, and its archives are by GPU"
         hint = f"name it: `rocmenv install {release} --gpu {groups[0]}`; there are {_words(groups)}"
@@ -255,13 +277,23 @@ def _words(groups: Sequence[str]) -> str:
 
 
 def _why_all(offered: Collection[str], request: Request) -> str:
-    if offered == {ALL}:
+    if set(offered) == {ALL}:
         return "there is no other"
     return f"none of the others has code for {' and '.join(request.targets)}"
 
 
-def _with_size(archive: Archive, downloads: Downloads) -> Archive:
-    """The archive with its size as the server tells it, where it does."""
+def _with_size(archive: Archive, downloads: Downloads, guessed: str) -> Archive:
+    """The archive with its size as the server tells it, where it does.
+
+    `guessed` says why its name is a guess, empty for one from a list.
+    """
     if archive.size is not None:
         return archive
-    return replace(archive, size=downloads.size(archive.url))
+    try:
+        return replace(archive, size=downloads.size(archive.url))
+    except NotThereError as error:
+        if not guessed:
+            raise
+        msg = f"{error.message}, and there is {guessed}"
+        hint = "check the mirror's address; `--mirror` names it"
+        raise RepositoryError(msg, hint=hint) from error

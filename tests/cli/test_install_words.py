@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -84,6 +85,19 @@ def test_options_that_come_too_late_are_named(rocmenv: Runner, root: Root, tree:
     item = '"items": [{"name": "rocblas6.3.0", "url": "x", "size": 1, "sha256": ""}]'
     path.write_text(path.read_text().replace('"items": []', item))
     assert "note" not in rocmenv("install", "6.3.0", "--with", "rocblas").err
+    receipt = json.loads(path.read_text())
+    path.write_text(json.dumps({**receipt, "source": "legacy", "targets": ["gfx1100"]}))
+    for options, is_late in (
+        (("--gpu", "gfx1100"), False),
+        (("--gpu", "gfx942"), True),
+        (("--gpu", "all"), True),
+        (("--channel", "auto"), False),
+        (("--channel", "legacy"), False),
+        (("--channel", "rpm"), True),
+    ):
+        err = rocmenv("install", "6.3.0", *options).err
+        assert (f"note: `{options[0]}` had no effect" in err) == is_late, options
+    rocmenv("install", "6.3.0", "--gpu", "junk").refused(2)
     rocmenv("link", tree).fine()
     err = rocmenv("install", "6.2.4", "--with", "rocblas").err
     assert err.endswith(f"`--with` had no effect; it is linked to {tree}, which stays as it is\n")

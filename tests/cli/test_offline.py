@@ -94,7 +94,7 @@ def test_the_kernel_sees_no_socket_either(root: Root, tmp_path: Path) -> None:
 def test_offline_in_the_file_of_settings(root: Root, alarmed: str) -> None:
     root.path.mkdir()
     root.config.write_text("offline = true\n")
-    result = call(root, alarmed, "list-remote", "--online")
+    result = call(root, alarmed, "list-remote", "--online", "--channel", "legacy")
     assert "this run is offline" in result.refused()
     assert result.hint
 

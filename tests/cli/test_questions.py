@@ -12,6 +12,7 @@ from rocmenv.model.receipt import Receipt
 from rocmenv.model.version import Version
 from rocmenv.ops.activate import launch
 from rocmenv.ops.current import asked
+from rocmenv.sources import distro
 from rocmenv.store.paths import Root
 from tests.builders import add, clean_environ, fake_prefix, process
 from tests.cli.runner import COMMAND, Runner, run, run_command
@@ -286,6 +287,29 @@ def test_the_known_releases_are_listed(rocmenv: Runner, command: tuple[str, ...]
     assert marked == ["6.3.0", "6.4.1"]
 
 
+@pytest.mark.parametrize("option", ["--online", "--pre", "--all"])
+def test_an_option_of_the_list_is_not_passed_over(rocmenv: Runner, option: str) -> None:
+    message = rocmenv("install", "latest", "--offline", option).refused(2)
+    assert message == f"`{option}` may be given with `--list` only"
+
+
+def test_an_upgrade_of_nothing_says_so(rocmenv: Runner) -> None:
+    result = rocmenv("upgrade", "--all", "--offline")
+    assert (result.fine(), "nothing is installed that" in result.err) == ("", True)
+
+
+def test_the_list_of_the_distribution(rocmenv: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ([Version.parse("5.2.3"), Version.parse("6.4.1")], ("a source is left out",))
+    monkeypatch.setattr(distro, "releases", lambda *_: found)
+    result = rocmenv("list-remote", "--channel", "distro", "--online", "--json")
+    rows = json.loads(result.fine())["releases"]
+    assert [(r["version"], r["channels"], r["installed"]) for r in rows] == [
+        ("5.2.3", ["distro"], False),
+        ("6.4.1", ["distro"], True),
+    ]
+    assert result.err == "note: a source is left out\n"
+
+
 def test_the_list_is_filtered(rocmenv: Runner) -> None:
     def listed(*words: str) -> list[str]:
         value = json.loads(rocmenv("list-remote", "--json", *words).fine())
@@ -296,6 +320,10 @@ def test_the_list_is_filtered(rocmenv: Runner) -> None:
     assert listed("latest") == listed()[-1:]
     assert listed("5.5.2") == []
     assert listed("--all", "5.5.2") == ["5.5.2"]
+    assert listed("--pre", "latest") == listed()[-1:]
+    assert listed("--channel", "distro") == []
+    assert "add `--online`" in rocmenv("list-remote", "--channel", "distro").err
+    assert "with `--online` only" in rocmenv("list-remote", "--mirror", "http://m/").refused(2)
     result = rocmenv("list-remote", "lastest")
     assert (result.fine(), "no known release fits" in result.err) == ("", True)
 

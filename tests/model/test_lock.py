@@ -88,6 +88,11 @@ def test_a_mirror_takes_the_place_of_the_base_alone() -> None:
     [
         ("schema = 1", "schema = 2"),
         ("schema = 1", ""),
+        ("schema = 1", "schema = 0"),
+        ("schema = 1", "schema = true"),
+        ("schema = 1", 'schema = "1"'),
+        ("size = 7", "size = 1" + "0" * 400),
+        ("size = 7", "size = true"),
         ('version = "6.3.3"', 'version = "x"'),
         ("size = 7", "size = -1"),
         ("size = 7", 'size = "7"'),

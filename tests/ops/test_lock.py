@@ -230,3 +230,62 @@ def test_what_cannot_be_locked(call: Callable[..., Result], project: Path) -> No
     assert "names a version to lock" in call("lock", "-q").refused(2)
     message = call("install", "--locked", "6.3.0").refused(2)
     assert "`--locked` installs what the lock says" in message
+
+
+def test_a_damaged_lock_stays_until_it_is_moved(call: Callable[..., Result], project: Path) -> None:
+    (project / "rocm.lock").write_text("schema = [")
+    result = call("lock", "-q")
+    assert result.refused().startswith(f"{project}/rocm.lock is not a lock")
+    place = f"'{project}/rocm.lock'"
+    assert f"`mv {place} {place}.old && rocmenv lock`" in result.hint
+
+
+@pytest.mark.parametrize("words", [("--channel", "rpm"), ("--gpu", "gfx1100", "--with", "rccl")])
+def test_a_lock_leaves_no_choice(call: Callable[..., Result], words: tuple[str, ...]) -> None:
+    call("lock").fine()
+    for how in ((), ("--locked",)):
+        message = call("install", *how, *words).refused(2)
+        assert f"`{words[0]}`" in message
+        assert message.endswith("rocm.lock says")
+    call("install", "6.3.0", "--dry-run", "--channel", "legacy").fine()
+
+
+def test_an_alias_is_locked_as_what_it_stands_for(
+    call: Callable[..., Result], project: Path
+) -> None:
+    call("config", "set", "aliases.work", "6.3.0").fine()
+    call("lock", "work").fine()
+    before = (project / "rocm.lock").read_bytes()
+    (project / ".rocm-version").write_text("work\n")
+    assert call("lock", "--check").status == 0
+    assert (project / "rocm.lock").read_bytes() == before
+    told = call("install", "work", "--dry-run", "--json").fine()
+    assert json.loads(told)["version"] == "6.3.0"
+    assert call("install", "--list", "work").fine().split()[0] == "6.3.0"
+    result = call("install", "wrok", "-q")
+    assert result.refused().startswith("`wrok` is neither a version nor an alias")
+
+
+def test_the_mirror_of_the_settings_counts_for_a_lock(
+    call: Callable[..., Result],
+    project: Path,
+    tmp_path: Path,
+    mirror: Mirror,  # noqa: F811
+) -> None:
+    call("lock").fine()
+    text = (project / "rocm.lock").read_text()
+    (project / "rocm.lock").write_text(text.replace(mirror.url, "https://gone.example.org/rocm"))
+    call("install", root="two").fine()
+    assert receipt(tmp_path, "two", "6.3.0")
+    message = call("install", "-q", "--mirror", "junk", root="three").refused()
+    assert message == "`junk` is not the address of a mirror"
+
+
+def test_what_a_lock_says_cannot_steer_the_terminal(
+    call: Callable[..., Result], project: Path
+) -> None:
+    call("lock").fine()
+    text = (project / "rocm.lock").read_text()
+    (project / "rocm.lock").write_text(text.replace('"legacy"', '"\\u001b[31mred"'))
+    result = call("install", "-q", root="two")
+    assert "`\\x1b[31mred`" in result.refused()

@@ -62,7 +62,7 @@ def test_a_table(rocmenv: Runner) -> None:
     assert ["6.3.0", "6.3.3", "*", "7.2.4", "legacy"] in lines
     assert ["5.7.1", "-", "-", "distro"] in lines
     assert "note: 10.2.0 is a pre-release" in result.err
-    assert "note: 10.1.0 is out" in result.err
+    assert "note: 10.1.0 is out, from another channel than 6.3.0, 6.3.0+site, 7.2.4\n" in result.err
 
 
 def test_the_servers_list(site: Site, downloads: Downloads) -> None:

@@ -122,6 +122,19 @@ def test_what_fits_nothing_is_said(known: Catalog, text: str) -> None:
     assert "`rocmenv install --list`" in str(caught.value.hint)
 
 
+@pytest.mark.parametrize("text", ["10.9", "11", "99"])
+def test_a_series_newer_than_all_may_be_learnt(known: Catalog, text: str) -> None:
+    with pytest.raises(ResolveError, match="no known release fits") as caught:
+        catalog.pick(known, Spec.parse(text))
+    assert caught.value.hint == "`rocmenv catalog update` learns of newer ones"
+
+
+@pytest.mark.parametrize("mirror", ["http://m/rocm?a=1", "file:///mnt/a#b", "https://m/?"])
+def test_a_mirror_has_no_question_or_fragment(mirror: str) -> None:
+    with pytest.raises(ResolveError, match="cannot be a mirror"):
+        catalog.checked_mirror(mirror)
+
+
 def test_the_nearest_release_is_named() -> None:
     rows = tuple(KnownRelease(Version.parse(f"6.{n}.0"), "legacy", "released") for n in (1, 2))
     small = Catalog(rows, {}, {})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,9 +13,10 @@ import pytest
 
 from rocmenv.errors import ConfigError
 from rocmenv.model.version import Version
+from rocmenv.ops import catalog as ops
 from rocmenv.sources import catalog_file
 from rocmenv.store.paths import Root
-from tests.builders import root_with
+from tests.builders import clean_environ, root_with
 from tests.cli.runner import Result, Runner
 from tests.fetch.server import Site, serving
 
@@ -66,6 +70,19 @@ def test_a_place_moves(root: Root) -> None:
         '{"places": [{"line": "stable"}]}',
         '{"channels": {"legacy": {"color": "red"}}}',
         '{"suites": {"jammy": "new"}}',
+        '{"releases": [{"version": "10.0.0", "suites": "jammy"}]}',
+        '{"releases": [{"version": "10.0.0", "groups": {"linux": "multiarch"}}]}',
+        '{"places": [{"name": "stable-10", "tarballs": "{mirror}/x/"}]}',
+        '{"places": [{"name": "stable-10", "tarballs": []}]}',
+        '{"places": [{"name": "stable-10", "tarballs": ["{nope}/x/"]}]}',
+        '{"places": [{"name": "stable-10", "tarballs": ["{mirror.__class__}/x/"]}]}',
+        '{"places": [{"name": "stable-10", "tarballs": ["{mirror/x/"]}]}',
+        '{"places": [{"name": "stable-10", "mirror": "m"}]}',
+        '{"channels": {"legacy": {"base": "{mirror}/{0}"}}}',
+        '{"channels": {"legacy": {"fingerprint": "AB"}}}',
+        '{"schema": "x"}',
+        '{"keys": 5}',
+        '{"tarballs": [["1"]]}',
         "[" * 100_000,
     ],
 )
@@ -81,6 +98,19 @@ def test_a_command_says_so_too(root: Root, call: Callable[..., Result]) -> None:
     root.catalog.write_text("{")
     assert "is not a catalogue" in call("install", "--list").refused()
     assert "is not a catalogue" in call("install", "6.3", "-q").refused()
+    for text in ('{"schema": 99}', '{"releases": [{}]}', '{"releases": [{"version": "x"}]}'):
+        root.catalog.write_text(text)
+        assert "is not a catalogue" in call("catalog", "show").refused()
+
+
+def test_a_part_of_a_channel_is_enough(root: Root) -> None:
+    root.catalog.write_text('{"channels": {"legacy": {"mirror": "http://m/rocm"}}}')
+    channel, own = catalog_file.load(root.catalog).channels["legacy"], catalog_file.load()
+    assert channel.mirror == "http://m/rocm"
+    assert (channel.base, channel.fingerprint) == (
+        own.channels["legacy"].base,
+        own.channels["legacy"].fingerprint,
+    )
 
 
 def page(*names: str) -> bytes:
@@ -128,6 +158,63 @@ def test_a_mirrors_file_gives_places_but_no_keys(
     assert data.place(Version.parse("10.0.5")).mirror == "http://m/rocm"
     shown = json.loads(call("catalog", "show").fine())
     assert shown["keys"]["legacy"] == own.channels["legacy"].fingerprint
+
+
+def test_a_mirrors_file_does_not_say_which_key_signs(
+    root: Root, call: Callable[..., Result], tmp_path: Path
+) -> None:
+    own = catalog_file.load()
+    for row in ({"fingerprint": "AB" * 20}, {"signed_by": "therock"}):
+        channel = {"mirror": "http://m/rocm", "base": "{mirror}/apt/{dir}", **row}
+        place = {"name": "stable-10", "mirror": "http://m/rocm", "signed_by": "legacy"}
+        table = {"channels": {"legacy": channel}, "places": [place]}
+        (tmp_path / "more.json").write_text(json.dumps(table))
+        call("catalog", "update", "--from", "more.json")
+        data = catalog_file.load(root.catalog)
+        assert data.channels["legacy"].fingerprint == own.channels["legacy"].fingerprint
+        version = Version.parse("10.0.0")
+        assert data.place(version).fingerprint == own.place(version).fingerprint
+    assert catalog_file.load(root.catalog).channels["legacy"].mirror == "http://m/rocm"
+
+
+def test_a_mirrors_file_changes_no_digest_that_is_known(
+    root: Root, call: Callable[..., Result], tmp_path: Path
+) -> None:
+    (name, digest), *_ = catalog_file.load().hashes.items()
+    new = ("10.0.5", "linux", "multiarch")
+    table = {"tarballs": [[*name, "0" * 64], [*new, "1" * 64]]}
+    (tmp_path / "more.json").write_text(json.dumps(table))
+    for _ in range(2):
+        call("catalog", "update", "--from", "more.json").fine()
+    hashes = catalog_file.load(root.catalog).hashes
+    assert (hashes[name], hashes[new]) == (digest, "1" * 64)
+    assert json.loads(root.catalog.read_text())["tarballs"] == [[*new, "1" * 64]]
+
+
+def test_two_updates_at_once_lose_nothing(root: Root, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "rocmenv", "catalog", "update", "--from"]
+    children = []
+    for number in range(6):
+        row = {"version": f"10.0.{number + 5}", "stream": "therock", "status": "released"}
+        file = tmp_path / f"{number}.json"
+        file.write_text(json.dumps({"releases": [row]}))
+        children.append(subprocess.Popen([*words, str(file)], env=clean_environ(root)))
+    assert [child.wait(60) for child in children] == [0] * 6
+    data = catalog_file.load(root.catalog)
+    missing = [n for n in range(5, 11) if data.release(Version.parse(f"10.0.{n}")) is None]
+    assert missing == []
+
+
+def test_a_full_disk_is_called_so(
+    root: Root, call: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(ops, "replace_file", full)
+    (tmp_path / "more.json").write_text("{}")
+    result = call("catalog", "update", "--from", "more.json")
+    assert result.refused() == f"there is no space left for {root.catalog}"
 
 
 def test_what_the_user_wrote_stays(root: Root, call: Callable[..., Result], tmp_path: Path) -> None:

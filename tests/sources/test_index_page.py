@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from rocmenv.errors import RepositoryError
 from rocmenv.model.version import Version
-from rocmenv.sources.index_page import release_folders
+from rocmenv.sources.index_page import read_page, release_folders
+from rocmenv.sources.tarball import archives
 
 
 def found(page: str) -> list[str]:
@@ -43,6 +45,9 @@ def test_both_shapes_give_the_same_releases(cases: Path, name: str) -> None:
         ("../", []),
         ("6.3.1.2/", []),
         ("6/", []),
+        ("99999.1/", []),
+        ("6.12345678901234567890/", []),
+        ("%00/", []),
     ],
 )
 def test_links_that_are_releases(link: str, version: list[str]) -> None:
@@ -66,3 +71,58 @@ def test_a_message_shows_no_account() -> None:
         caught.value.message
         == "`http://m/apt/` is not a listing in any known form; it begins `Moved`"
     )
+
+
+class Served:
+    """One page for every address."""
+
+    def __init__(self, text: str) -> None:
+        self.content = text.encode()
+
+    def read(self, _url: str, *, limit: int) -> bytes:
+        assert limit
+        return self.content
+
+
+@pytest.mark.parametrize("time", ["1e400", "NaN", "1e18", "-1e18", "1" + "0" * 400, "true", '""'])
+def test_a_time_that_is_none_is_left_out(time: str) -> None:
+    time = time.replace("true", "true")
+    page = f'const files = [{{"name": "a", "mtime": {time}}}];'
+    (file,) = read_page(Served(page), "http://m/").files
+    assert file.time in (None, 1.0)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "<Size>" + "9" * 400 + "</Size>",
+        "<Size>" + "9" * 5000 + "</Size>",
+        "<Size>-1</Size>",
+        "<LastModified>0001-01-01T00:00:00</LastModified>",
+        "<LastModified>0001-01-01T00:00:00+23:59</LastModified>",
+        "<LastModified>99999-01-01</LastModified>",
+    ],
+)
+def test_a_size_or_date_of_a_bucket_that_is_none_is_left_out(rest: str) -> None:
+    page = f"<ListBucketResult><Contents><Key>a</Key>{rest}</Contents></ListBucketResult>"
+    (file,) = read_page(Served(page), "http://m/").files
+    assert (file.time, file.size) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "middle",
+    [
+        "multiarch-99999.0.0",
+        "multiarch-10.0.0a" + "9" * 20,
+        "multiarch-10.0.0.dev0+" + "a" * 90,
+        "../../x-10.0.0",
+        "\x1b[31mx-10.0.0",
+        "a b-10.0.0",
+        "x" * 1000 + "-10.0.0",
+    ],
+)
+def test_a_name_that_is_no_archives_hides_no_other(middle: str) -> None:
+    names = [f"therock-dist-linux-{m}.tar.gz" for m in (middle, "multiarch-10.0.7")]
+    page = f"const files = {json.dumps([{'name': n} for n in names])};"
+    found = archives(read_page(Served(page), "http://m/").files, "http://m/")
+    assert [str(a.version) for a in found] == ["10.0.7"]

@@ -320,6 +320,53 @@ def test_an_old_glibc_is_told(call: Callable[..., Result], monkeypatch: pytest.M
     assert "has no glibc" in call("install", "10.0.1", "-q").refused()
 
 
+@pytest.mark.parametrize(
+    ("groups", "why"),
+    [(["multiarch"], "there is no other"), (["multiarch", "gfx1151"], "none of the others has")],
+)
+def test_why_the_archive_for_every_gpu_is_taken(
+    call: Callable[..., Result], vendor: Vendor, groups: list[str], why: str
+) -> None:
+    vendor.has("core/tarball", *(name(group, "10.0.1") for group in groups))
+    result = call("install", "10.0.1", "--dry-run", "--gpu", "gfx942")
+    assert result.fine()
+    assert f"the archive for every GPU is taken: {why}" in result.err
+
+
+def test_the_mirror_that_lacks_a_version_is_named(
+    call: Callable[..., Result], vendor: Vendor
+) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.0.1"))
+    result = call("install", "10.1.0rc7", "-q")
+    assert result.refused() == f"there is no archive of 10.1.0rc7 for Linux at {vendor.url}"
+    assert "--online --pre`" in result.hint
+
+
+def test_a_page_that_is_none_is_shown_when_the_guess_fails(
+    call: Callable[..., Result], vendor: Vendor
+) -> None:
+    vendor.site.files["/rocm/core/tarball/"] = b"<html>Moved, for good</html>"
+    message = call("install", "10.1.0", "-q").refused()
+    assert "multiarch-10.1.0.tar.gz` is not there" in message
+    assert "it begins `<html>Moved, for good" in message
+
+
+def test_offline_nobody_knows_what_there_is(call: Callable[..., Result], vendor: Vendor) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.0.1"))
+    message = call("install", "10.0.1", "-q", "--offline").refused()
+    assert "this run is offline" in message
+    result = call("install", "10.1.0", "--dry-run", "--offline")
+    assert result.fine()
+    assert "this run is offline; the archive's name is taken from rocmenv's own" in result.err
+
+
+def test_a_profile_that_nobody_has(call: Callable[..., Result], vendor: Vendor) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.0.1"))
+    result = call("install", "10.0.1", "-q", "--profile", "skd")
+    assert result.refused() == "`skd` is not a profile"
+    call("install", "10.0.1", "--profile", "sdk").fine()
+
+
 # The list.
 
 
@@ -339,6 +386,47 @@ def test_the_list_from_the_pages(call: Callable[..., Result], vendor: Vendor, ca
     assert "7.9.0" in texts
 
 
+def test_a_list_of_one_channel_has_no_others(call: Callable[..., Result], vendor: Vendor) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.0.0"), name("multiarch", "10.3.0"))
+    words = ("install", "--list", "--online", "--json", "--channel")
+    found = {
+        channel: [r["version"] for r in json.loads(call(*words, channel).fine())["releases"]]
+        for channel in ("tarball", "native")
+    }
+    assert found == {"tarball": ["10.0.0", "10.3.0"], "native": ["10.0.0"]}
+
+
+def test_every_page_that_fails_is_told(call: Callable[..., Result], vendor: Vendor) -> None:
+    vendor.site.files["/rocm/core/tarball/"] = b"<html>Moved, for good</html>"
+    result = call("install", "--list", "--online", "--channel", "tarball")
+    assert (result.status, result.out) == (1, "")
+    assert "it begins `<html>Moved, for good" in result.err
+    assert f"`{vendor.url}/tarball/` is not there" in result.err
+
+
+def test_nothing_of_an_archive_is_left_out_for_none(
+    call: Callable[..., Result], vendor: Vendor
+) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.0.1"))
+    result = call("install", "10.0.1", "--dry-run", "--gpu", "none")
+    assert result.fine()
+    assert "`none` leaves nothing out" in result.err
+
+
+def test_an_upgrade_is_for_the_same_gpus(
+    call: Callable[..., Result], vendor: Vendor, root: Root
+) -> None:
+    groups = ("multiarch", "gfx94X-dcgpu", "gfx110X-all")
+    for version in ("7.14.0", "7.14.1"):
+        vendor.has("tarball-multi-arch", *(name(group, version) for group in groups))
+    for gpu, group in (("all", "multiarch"), ("gfx942", "gfx94X-dcgpu")):
+        call("install", "7.14.0", "--gpu", gpu).fine()
+        call("upgrade", "7.14.0", "-q", ROCMENV_TARGETS="gfx1100").fine()
+        item = registry.find(root, Version.parse("7.14.1"))
+        assert item.receipt.items[0].name == name(group, "7.14.1")
+        call("uninstall", "7.14.1").fine()
+
+
 def test_an_old_nightly_is_told(call: Callable[..., Result], vendor: Vendor) -> None:
     vendor.has("core/tarball", name("multiarch", "10.2.0a20250101"), time=1_735_700_000.0)
     result = call("install", "--list", "--online", "--channel", "tarball", "--pre")
@@ -354,13 +442,14 @@ def test_an_empty_page_is_no_unknown_version(
     for place in ("tarball", "tarball-multi-arch", "core/tarball"):
         vendor.site.files[f"/rocm/{place}/"] = page
     result = call("install", "--list", "--online", "--channel", "tarball")
-    assert "has no files" in result.refused()
+    assert (result.status, result.out) == (1, "")
+    assert result.err.count("has no files") == 3
 
 
 def test_a_page_in_an_unknown_form(call: Callable[..., Result], vendor: Vendor) -> None:
     """R18."""
     for place in ("tarball", "tarball-multi-arch", "core/tarball"):
         vendor.site.files[f"/rocm/{place}/"] = b'{"files": []}'
-    message = call("install", "--list", "--online", "--channel", "tarball").refused()
-    assert vendor.url in message
-    assert '`{"files": []}`' in message
+    result = call("install", "--list", "--online", "--channel", "tarball")
+    assert (result.status, result.out) == (1, "")
+    assert result.err.count(vendor.url) == result.err.count('`{"files": []}`') == 3

@@ -16,7 +16,7 @@ import pytest
 from rocmenv.errors import LockedError, RootError, SpaceError
 from rocmenv.store.lock import WRITERS, locked, must_be_writable, not_writable, ready_to_write
 from rocmenv.store.paths import Root
-from tests.builders import clean_environ, root_with
+from tests.builders import clean_environ, fake_prefix, root_with
 from tests.cli.runner import run
 
 HOLD = """
@@ -74,8 +74,9 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
 
 def test_a_live_holder_makes_an_install_say_so(tmp_path: Path) -> None:
     root = root_with(tmp_path, "6.3.0")
+    source = fake_prefix(tmp_path / "source-6.4.1", "6.4.1")
     with holder(root, "6.4.1") as child:
-        words = ("install", "6.4.1", "--from", str(tmp_path / "source-6.3.0"))
+        words = ("install", "6.4.1", "--from", str(source))
         result = run(root, *words)
         assert f"process {child.pid}: a long nap" in result.refused(1)
         assert '"code": "locked"' in run(root, *words, "--json").out

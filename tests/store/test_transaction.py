@@ -371,8 +371,9 @@ def test_a_link_to_a_version_of_another_user_is_told_another_name(tmp_path: Path
 def test_a_failed_reinstall_leaves_the_old_one(tmp_path: Path) -> None:
     root = root_with(tmp_path, "6.3.0")
     before = registry.find(root, Version.parse("6.3.0"))
-    wrong = fake_prefix(tmp_path / "wrong", "6.4.0")
+    wrong = fake_prefix(tmp_path / "wrong", "6.3.0")
     plan = local.plan(before.version, str(wrong), "/")
+    (wrong / ".info/version").write_text("6.4.0\n")  # it changes between plan and copy
     options = Options(jobs=1, reinstall=True)
     with pytest.raises(StoreError, match="says it is 6.4.0, not 6.3.0"):
         install(process(root.path), root, plan, Downloads(root.cache), options, Silent())

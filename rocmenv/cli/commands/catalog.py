@@ -11,7 +11,7 @@ from rocmenv.cli.program import Context, Group
 from rocmenv.ops.catalog import Change, update_from_file, update_from_pages
 from rocmenv.ops.connect import downloads_for
 from rocmenv.settings import Settings
-from rocmenv.sources.catalog_file import merged, read_overlay
+from rocmenv.sources.catalog_file import whole
 from rocmenv.store.lock import must_be_writable
 
 
@@ -54,7 +54,7 @@ def update(
 @click.pass_obj
 def show(ctx: Context) -> None:
     """Print the whole catalogue as JSON, with the additions of `catalog.json` in the root."""
-    say(json.dumps(merged(None, read_overlay(ctx.root.catalog) or {}), indent=1))
+    say(json.dumps(whole(ctx.root.catalog), indent=1))
 
 
 def _say(ctx: Context, change: Change, *, dry_run: bool) -> None:

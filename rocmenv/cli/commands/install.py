@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from rocmenv.cli.completion import complete_profile, complete_release, complete_target
-from rocmenv.cli.output import amount, say, say_json, tell
+from rocmenv.cli.output import amount, say_json, tell
+from rocmenv.cli.plans import show
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
-from rocmenv.cli.releases import list_releases
+from rocmenv.cli.releases import list_releases, meant
+from rocmenv.cli.unused import unused
 from rocmenv.errors import NotInstalledError, StoreError, UsageError
 from rocmenv.model.selection import Origin, Selection, Source
 from rocmenv.ops import current
@@ -31,9 +33,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rocmenv.fetch.transfer import Downloads
+    from rocmenv.model.receipt import Receipt
     from rocmenv.ops.report import Reporter
     from rocmenv.sources.base import Plan
     from rocmenv.store.registry import Installed
+
+
+_OF_LISTS = (("--online", "online"), ("--pre", "pre"), ("--all", "everything"))
+# What decides which files an install has, and a lock has decided.
+_CHOICES = (
+    ("--channel", "channel"),
+    ("--profile", "profile"),
+    ("--with", "extra"),
+    ("--gpu", "gpus"),
+    ("--as", "name"),
+    ("--suite", "suite"),
+    ("--keyring", "keyring"),
+    ("--fingerprint", "fingerprint"),
+)
 
 
 @click.command("install")
@@ -106,10 +123,19 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
             as_json=bool(given["as_json"]),
         )
         return
+    stray = [f"`{option}`" for option, name in _OF_LISTS if given[name]]
+    if stray:
+        msg = f"{' and '.join(stray)} may be given with `--list` only"
+        hint = (
+            "a preview or candidate is named: `rocmenv install 10.1.0rc0`; add `--list` to see them"
+        )
+        raise UsageError(msg, hint=hint)
     lock = _lock_here(ctx, spec, given)
     if lock is not None:
         _install_locked(ctx, lock, given)
     else:
+        if spec and not given["source"]:  # a tree of one's own has a version, not an alias
+            spec = meant(ctx, spec)
         spec = spec or _told(ctx, given) or _wanted_here(ctx, given)
         if spec is not None:
             _install(ctx, spec, given)
@@ -128,12 +154,18 @@ def _lock_here(ctx: Context, spec: str | None, given: dict[str, object]) -> Path
     if found is None and given["locked"]:
         msg = "there is no rocm.lock here"
         raise UsageError(msg, hint="make one: `rocmenv lock`")
+    said = [f"`{option}`" for option, name in _CHOICES if given[name]] if found else []
+    if said:
+        msg = f"{' and '.join(said)} cannot change what {found} says"
+        hint = "lock anew with it (`rocmenv lock --help`), or name a version: `rocmenv install 6.3`"
+        raise UsageError(msg, hint=hint)
     return found
 
 
 def _install_locked(ctx: Context, lock: Path, given: dict[str, object]) -> None:
     settings = Settings(ctx.process, ctx.root)
-    locked = locks.wanted_at(lock).at(_text(given["mirror"]))
+    locked = locks.wanted_at(lock)
+    locked = locked.at(locks.mirror_for(ctx.root, settings, locked, _text(given["mirror"])))
     report = reporter(quiet=bool(given["quiet"]) or bool(given["as_json"]))
     if ctx.root.receipt(locked.version).is_file() and not given["reinstall"]:
         item = registry.find(ctx.root, locked.version)
@@ -192,16 +224,17 @@ def _install(ctx: Context, spec: str, given: dict[str, object]) -> None:
     if not given["dry_run"]:
         named = None if given["reinstall"] else ops.already(ctx.process, ctx.root, wish)
         if named is not None:
+            late = unused(ctx, named, given)
             _tell_done(named, given, "is installed already")
             if not given["quiet"]:
-                _tell_unused(named, ctx.process.args, given)
+                _tell_unused(named, ctx.process.args, late)
             return
         must_be_writable(ctx.root)
         settings.value("search")  # which the shims will need: a bad one is told before the download
     plan = make_plan(ctx.process, ctx.root, settings, wish, downloads, report)
     if given["dry_run"]:
         whole = for_every_gpu(ctx.process, ctx.root, settings, wish, plan, downloads)
-        _show(plan, whole, as_json=bool(given["as_json"]))
+        show(plan, whole, as_json=bool(given["as_json"]))
         return
     _carry_out(ctx, plan, downloads, given, report)
 
@@ -211,14 +244,14 @@ def _carry_out(
 ) -> None:
     settings = Settings(ctx.process, ctx.root)
     if given["dry_run"]:
-        _show(plan, None, as_json=bool(given["as_json"]))
+        show(plan, None, as_json=bool(given["as_json"]))
         return
     jobs = given["jobs"] if isinstance(given["jobs"], int) else None
     how = ops.options(
         settings, jobs, keep=bool(given["keep_downloads"]), reinstall=bool(given["reinstall"])
     )
     item = ops.install(ctx.process, ctx.root, plan, downloads, how, report)
-    _tell_result(item.receipt.host, item.receipt.unrelocated, quiet=bool(given["quiet"]))
+    _tell_result(item.receipt, quiet=bool(given["quiet"]))
     _tell_done(item, given, f"({amount(item.receipt.size)}) is installed")
 
 
@@ -249,72 +282,30 @@ def _tell_done(item: Installed, given: dict[str, object], words: str) -> None:
         tell(f"rocmenv: {item.version} {words}: {item.prefix}")
 
 
-def _tell_unused(item: Installed, words: tuple[str, ...], given: dict[str, object]) -> None:
-    """A note about options for the packages of an install that is there already."""
-    suffixes = ("", str(item.version.without_local))  # legacy's packages end in their release
-    have = {part.name for part in item.receipt.items}
-    extra = _words(given["extra"])
-    lacks = any(  # and a wheel may be named without the `rocm-` in front
-        {f"{name}{s}" for s in suffixes}.isdisjoint(have) and f"rocm-{name}" not in have
-        for name in extra
-    )
-    options = (("--with", lacks), ("--profile", given["profile"]))
-    unused = [f"`{option}`" for option, is_unused in options if is_unused]
-    if not unused:
+def _tell_unused(item: Installed, words: tuple[str, ...], options: list[str]) -> None:
+    """A note about options that an install that is there already was not made with."""
+    if not options:
         return
     again = f"it is linked to {item.prefix}, which stays as it is"
     if not item.receipt.is_link:
         at = words.index("install") + 1
         command = shlex.join(("rocmenv", *words[:at], "--reinstall", *words[at:]))
         again = f"to make it anew: `{command}`"
-    tell(f"note: {' and '.join(unused)} had no effect; {again}")
+    late = " and ".join(f"`{option}`" for option in options)
+    tell(f"note: {late} had no effect; {again}")
 
 
-def _tell_result(host: tuple[str, ...], unrelocated: tuple[str, ...], *, quiet: bool) -> None:
+def _tell_result(receipt: Receipt, *, quiet: bool) -> None:
+    host, unrelocated = receipt.host, receipt.unrelocated
     if host:
         tell(f"warning: the machine lacks packages that this release needs: {', '.join(host)}")
-        tell(f"hint: sudo apt-get install {' '.join(name.split()[0] for name in host)}")
+        if receipt.source == "rpm":  # which names files and choices, too
+            tell(f"hint: sudo dnf install {shlex.join(host)}    # or zypper, tdnf")
+        else:
+            tell(f"hint: sudo apt-get install {' '.join(name.split()[0] for name in host)}")
     if unrelocated and not quiet:
         shown = ", ".join(unrelocated[:3]) + (" ..." if unrelocated[3:] else "")
         tell(f"note: {len(unrelocated)} files still name the place they were built for: {shown}")
-
-
-def _show(plan: Plan, whole: Plan | None, *, as_json: bool) -> None:
-    if as_json:
-        parts = [{"name": p.name, "version": p.version, "size": p.size} for p in plan.parts]
-        say_json(
-            {
-                "version": str(plan.version),
-                "channel": plan.channel,
-                "origin": plan.origin,
-                "download": plan.download,
-                "installed": plan.installed,
-                "host": list(plan.host),
-                "targets": list(plan.request.targets),
-                "every_gpu": whole and {"download": whole.download, "installed": whole.installed},
-                "notes": list(plan.notes),
-                "parts": parts,
-            }
-        )
-        return
-    for part in plan.parts:
-        size = "" if part.size is None else amount(part.size)
-        say(f"{size:>9}  {part.name} {part.version}".rstrip())
-    say(f"{plan.version} from {plan.channel} ({plan.origin}): {_sizes(plan)}")
-    if whole is not None:
-        say(f"for {', '.join(plan.request.targets)}; for every GPU: {_sizes(whole)}")
-    if plan.request.keep() is not None:
-        tell("note: files in packages that only other GPUs use are counted here, and left out")
-    for note in plan.notes:
-        tell(f"note: {note}")
-    if plan.host:
-        tell(f"warning: the machine lacks: {', '.join(plan.host)}")
-
-
-def _sizes(plan: Plan) -> str:
-    total = amount(plan.download) if plan.download is not None else "unknown"
-    disk = amount(plan.installed) if plan.installed is not None else "unknown"
-    return f"{total} to download, {disk} on disk"
 
 
 def _text(value: object) -> str | None:

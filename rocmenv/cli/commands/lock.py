@@ -10,6 +10,7 @@ from rocmenv.cli.completion import complete_profile, complete_release, complete_
 from rocmenv.cli.output import amount, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
+from rocmenv.cli.releases import meant
 from rocmenv.ops import lock as ops
 from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.plan import Wish
@@ -61,7 +62,8 @@ def command(ctx: Context, /, spec: str | None, **given: Any) -> int:  # noqa: AN
     """
     settings = Settings(ctx.process, ctx.root)
     report = reporter(quiet=given["quiet"] or given["as_json"])
-    wish = _wish(spec or str(ops.pinned(ctx.process)), given, settings)
+    wanted = meant(ctx, spec) if spec else str(ops.pinned(ctx.process, ctx.root))
+    wish = _wish(wanted, given, settings)
     downloads = downloads_for(ctx.process, ctx.root, settings, offline=given["offline"])
     path = ops.place_of(ctx.process)
     locked = ops.make(ctx.process, ctx.root, settings, wish, downloads, report)

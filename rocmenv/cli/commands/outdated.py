@@ -48,12 +48,11 @@ def command(ctx: Context, *, online: bool, as_json: bool) -> None:
     table = [_HEAD, *(_cells(row) for row in rows)] if rows else []
     for cells in table:
         say("  ".join(f"{cell:<12}" for cell in cells).rstrip())
-    for words, found in (
-        ("is out, from no channel that these come from", {r.elsewhere for r in rows}),
-        ("is a pre-release", {r.preview for r in rows}),
-    ):
-        for version in sorted(v for v in found if v is not None):
-            tell(f"note: {version} {words}")
+    for found in sorted({r.elsewhere for r in rows if r.elsewhere is not None}):
+        whose = ", ".join(str(r.version) for r in rows if r.elsewhere == found)
+        tell(f"note: {found} is out, from another channel than {whose}")
+    for found in sorted({r.preview for r in rows if r.preview is not None}):
+        tell(f"note: {found} is a pre-release")
     if not rows:
         tell("rocmenv: nothing is installed")
 

@@ -89,6 +89,8 @@ def command(ctx: Context, /, versions: tuple[str, ...], **given: Any) -> int:  #
     if not how.as_json:
         for item in done:
             tell(f"rocmenv: {item.version} is the newest of {item.version.xy}")
+        if not items:
+            tell("rocmenv: nothing is installed that a channel could make newer")
     rows = [_one(ctx, step, how) for step in todo]
     if how.as_json:
         say_json({"upgrades": rows, "newest": [str(i.version) for i in done]})

@@ -10,8 +10,9 @@ import pytest
 from rocmenv.errors import HostError, RepositoryError
 from rocmenv.model.version import Version
 from rocmenv.ops.plan import channel_of
-from rocmenv.sources import catalog_file, rpm_release
+from rocmenv.sources import catalog_file, rpm_channel, rpm_release
 from rocmenv.sources.base import Request
+from rocmenv.sources.rpm.host import Host
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
@@ -51,6 +52,31 @@ def install(
         return runner("install", *words, **given)
 
     return call
+
+
+@pytest.mark.usefixtures("machine")
+def test_what_the_machine_lacks_is_asked_of_its_own_tool(
+    install: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    libc = "/lib/x86_64-linux-gnu/libc.so.6"
+    known = Host(provided={}, libraries={"libc.so.6": (libc,)})
+    monkeypatch.setattr(rpm_channel, "read_host", lambda: known)
+    result = install("6.3.0")
+    assert result.fine() == ""
+    need = "'(numactl-libs or libnuma.so.1()(64bit))'"
+    assert f"hint: sudo dnf install {need}" in result.err
+    assert "apt-get" not in result.err
+
+
+@pytest.mark.usefixtures("machine")
+def test_newer_releases_have_servers_of_their_own(
+    capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path, mirror: Mirror
+) -> None:
+    words = ("install", "10.0.0", "--channel", "rpm", "-q")
+    newer = f"{mirror.site.url}/newer"
+    servers = {"ROCMENV_MIRROR": "http://127.0.0.1:9/old", "ROCMENV_THEROCK_MIRROR": newer}
+    result = Runner(capfd, root, tmp_path)(*words, **servers)
+    assert f"{newer}/gpg/packages.gpg" in result.refused()
 
 
 @pytest.mark.usefixtures("machine")
