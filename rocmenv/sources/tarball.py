@@ -168,10 +168,7 @@ def plan(
     An archive is whole whatever the profile, but a profile that no channel has is refused.
     """
     check_host(release)
-    if request.profile not in PROFILES:
-        names = ", ".join(f"`{name}`" for name in PROFILES)
-        msg = f"{visible(request.profile)} is not a profile"
-        raise ResolveError(msg, hint=f"profiles are {names}; an archive has all of them")
+    _check_profile(request.profile)
     place = data.place(release)
     remembered = Remembered(downloads)
     known = data.release(release)
@@ -193,23 +190,21 @@ def plan(
     archive = offered[group]
     if request.targets and group == ALL:
         notes.append(f"the archive for every GPU is taken: {_why_all(offered, request)}")
-    try:
-        archive = _with_size(archive, downloads)
-    except NotThereError as error:
-        if not guessed:
-            raise
-        msg = f"{error.message}, and there is {guessed}"
-        raise RepositoryError(
-            msg, hint="check the mirror's address; `--mirror` names it"
-        ) from error
     return TarballPlan(
         version=version,
-        archive=archive,
+        archive=_with_size(archive, downloads, guessed),
         sha256=data.hashes.get((archive.text, archive.system, group)),
         remembered=remembered,
         request=request,
         notes=tuple(notes),
     )
+
+
+def _check_profile(profile: str) -> None:
+    if profile not in PROFILES:
+        names = ", ".join(f"`{name}`" for name in PROFILES)
+        msg = f"{visible(profile)} is not a profile"
+        raise ResolveError(msg, hint=f"profiles are {names}; an archive has all of them")
 
 
 def _listed(
@@ -278,8 +273,19 @@ def _why_all(offered: Collection[str], request: Request) -> str:
     return f"none of the others has code for {' and '.join(request.targets)}"
 
 
-def _with_size(archive: Archive, downloads: Downloads) -> Archive:
-    """The archive with its size as the server tells it, where it does."""
+def _with_size(archive: Archive, downloads: Downloads, guessed: str) -> Archive:
+    """The archive with its size as the server tells it, where it does.
+
+    `guessed` says why its name is a guess, which is told when there is no such archive.
+    """
     if archive.size is not None:
         return archive
-    return replace(archive, size=downloads.size(archive.url))
+    try:
+        return replace(archive, size=downloads.size(archive.url))
+    except NotThereError as error:
+        if not guessed:
+            raise
+        msg = f"{error.message}, and there is {guessed}"
+        raise RepositoryError(
+            msg, hint="check the mirror's address; `--mirror` names it"
+        ) from error
