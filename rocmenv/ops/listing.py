@@ -72,7 +72,7 @@ def online(
     """The releases in the channels' own indexes, oldest first.
 
     `mirrors` stand in for the servers of older and newer releases. `tell` gets what is odd
-    about a source: gone, moved, stale. Raises what the only or every source raises. Of a
+    about a source: gone, moved, stale. Raises what one source raised, when all did. Of a
     release that the catalogue does not know, only the channels that list it are told.
     """
     if wanted.channel == "distro":
@@ -88,11 +88,11 @@ def online(
                 found[row.version] = row if have is None else _both(have, row)
         except (TransferError, RepositoryError) as error:
             failures.append(error)
-    is_all = len(failures) == count
-    for failure in failures[1:] if is_all else failures:
+    if failures and len(failures) == count:
+        # A page that is no list tells more than those that are gone.
+        raise next((f for f in failures if isinstance(f, RepositoryError)), failures[0])
+    for failure in failures:
         tell(failure.message)
-    if failures and is_all:
-        raise failures[0]
     return [found[v] for v in sorted(found) if wanted.has(*found[v].channels)]
 
 

@@ -198,10 +198,9 @@ def plan(
     archive = offered[group]
     if request.targets and group == ALL:
         notes.append(f"the archive for every GPU is taken: {_why_all(offered, request)}")
-    archive = _with_size(archive, downloads, guessed)
     return TarballPlan(
         version=version,
-        archive=archive,
+        archive=_with_size(archive, downloads, guessed),
         sha256=data.hashes.get((archive.text, archive.system, group)),
         remembered=remembered,
         request=request,
@@ -209,10 +208,10 @@ def plan(
     )
 
 
-def _check_profile(name: str) -> None:
-    if name not in PROFILES:
-        names = ", ".join(f"`{known}`" for known in PROFILES)
-        msg = f"{visible(name)} is not a profile"
+def _check_profile(profile: str) -> None:
+    if profile not in PROFILES:
+        names = ", ".join(f"`{name}`" for name in PROFILES)
+        msg = f"{visible(profile)} is not a profile"
         raise ResolveError(msg, hint=f"profiles are {names}; an archive has all of them")
 
 
@@ -285,7 +284,7 @@ def _why_all(offered: Collection[str], request: Request) -> str:
 def _with_size(archive: Archive, downloads: Downloads, guessed: str) -> Archive:
     """The archive with its size as the server tells it, where it does.
 
-    `guessed` says why its name is a guess, empty for one from a list.
+    `guessed` says why its name is a guess, which is told when there is no such archive.
     """
     if archive.size is not None:
         return archive
@@ -295,5 +294,6 @@ def _with_size(archive: Archive, downloads: Downloads, guessed: str) -> Archive:
         if not guessed:
             raise
         msg = f"{error.message}, and there is {guessed}"
-        hint = "check the mirror's address; `--mirror` names it"
-        raise RepositoryError(msg, hint=hint) from error
+        raise RepositoryError(
+            msg, hint="check the mirror's address; `--mirror` names it"
+        ) from error

@@ -396,12 +396,12 @@ def test_a_list_of_one_channel_has_no_others(call: Callable[..., Result], vendor
     assert found == {"tarball": ["10.0.0", "10.3.0"], "native": ["10.0.0"]}
 
 
-def test_every_page_that_fails_is_told(call: Callable[..., Result], vendor: Vendor) -> None:
+def test_a_page_that_is_no_list_is_told_before_those_that_are_gone(
+    call: Callable[..., Result], vendor: Vendor
+) -> None:
     vendor.site.files["/rocm/core/tarball/"] = b"<html>Moved, for good</html>"
-    result = call("install", "--list", "--online", "--channel", "tarball")
-    assert (result.status, result.out) == (1, "")
-    assert "it begins `<html>Moved, for good" in result.err
-    assert f"`{vendor.url}/tarball/` is not there" in result.err
+    message = call("install", "--list", "--online", "--channel", "tarball").refused()
+    assert message.endswith("it begins `<html>Moved, for good</html>`")
 
 
 def test_nothing_of_an_archive_is_left_out_for_none(
@@ -442,14 +442,13 @@ def test_an_empty_page_is_no_unknown_version(
     for place in ("tarball", "tarball-multi-arch", "core/tarball"):
         vendor.site.files[f"/rocm/{place}/"] = page
     result = call("install", "--list", "--online", "--channel", "tarball")
-    assert (result.status, result.out) == (1, "")
-    assert result.err.count("has no files") == 3
+    assert "has no files" in result.refused()
 
 
 def test_a_page_in_an_unknown_form(call: Callable[..., Result], vendor: Vendor) -> None:
     """R18."""
     for place in ("tarball", "tarball-multi-arch", "core/tarball"):
         vendor.site.files[f"/rocm/{place}/"] = b'{"files": []}'
-    result = call("install", "--list", "--online", "--channel", "tarball")
-    assert (result.status, result.out) == (1, "")
-    assert result.err.count(vendor.url) == result.err.count('`{"files": []}`') == 3
+    message = call("install", "--list", "--online", "--channel", "tarball").refused()
+    assert vendor.url in message
+    assert '`{"files": []}`' in message

@@ -127,7 +127,7 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
     if stray:
         msg = f"{' and '.join(stray)} may be given with `--list` only"
         hint = (
-            "a preview or candidate is named: `rocmenv install 10.1.0rc0`; add `--list` to see them"
+            "`rocmenv install --list --online --pre` lists; to install a candidate, name it in full"
         )
         raise UsageError(msg, hint=hint)
     lock = _lock_here(ctx, spec, given)
