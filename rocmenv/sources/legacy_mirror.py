@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import HostError
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.probe.host import glibc
-from rocmenv.sources import catalog
 from rocmenv.sources.amd import ARCHITECTURE
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.mirror import copy
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rocmenv.fetch.transfer import Downloads
-    from rocmenv.model.version import Spec, Version
+    from rocmenv.model.version import Version
     from rocmenv.sources.apt.index import Index, Package
     from rocmenv.sources.apt.mirror import Copied
     from rocmenv.sources.apt.relation import Relation
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def plan(
-    data: Catalog, spec: Spec, request: Request, downloads: Downloads, extent: Extent
+    data: Catalog, release: Version, request: Request, downloads: Downloads, extent: Extent
 ) -> MirrorPlan:
     """The mirror of one release, as `ops.mirror` asks for it. Reads and verifies the indexes.
 
@@ -44,11 +43,10 @@ def plan(
     installed does not count.
 
     Raises:
-        ResolveError: no such release, profile or package.
+        ResolveError: no such profile or package.
         RepositoryError, SignatureError, TransferError: as installing does.
         HostError: no suite fits this machine, and none was named.
     """
-    release = catalog.pick(data, spec, "legacy")
     channel = data.channels["legacy"]
     address = channel.at(request.mirror)
     base = channel.base.format(mirror=address, dir=folder(release))
@@ -75,9 +73,17 @@ def plan(
             MirrorFile(channel.key.format(mirror="").strip("/"), content=key),
             *(file for one in copies for file in _metadata(one, below)),
         ),
-        listing=channel.index.format(mirror="").lstrip("/"),
         notes=tuple(note for one in copies for note in one.loaded.notes),
+        installs=(install_options(request, extent),),
     )
+
+
+def install_options(request: Request, extent: Extent) -> tuple[str, ...]:
+    """The options of an install of signed packages that depend on what was copied."""
+    words: tuple[str, ...] = ("--suite", extent.suites[0]) if extent.suites else ()
+    if request.fingerprint:
+        words += ("--fingerprint", request.fingerprint)
+    return words
 
 
 def _suites(data: Catalog, release: Version, extent: Extent) -> Sequence[str]:

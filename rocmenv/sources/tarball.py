@@ -20,7 +20,7 @@ from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.model.version import Version
 from rocmenv.sources.base import Built, Part
-from rocmenv.sources.catalog import address, tarball_name
+from rocmenv.sources.catalog import address, checked_mirror, tarball_name
 from rocmenv.sources.index_page import read_page
 from rocmenv.sources.remembered import Remembered
 from rocmenv.sources.therock import check_host
@@ -57,6 +57,7 @@ class Archive:
     index: str
     time: float | None = None
     size: int | None = None
+    sha256: str | None = None
 
     @property
     def url(self) -> str:
@@ -75,9 +76,8 @@ def archives(files: Iterable[Listed], index: str) -> list[Archive]:
     for file in files:
         match = _NAME.fullmatch(file.name)
         if match and not match[2].endswith(_NOT_FOR_USE):
-            found.append(
-                Archive(file.name, match[1], match[2], match[3], index, file.time, file.size)
-            )
+            told = (file.time, file.size, file.sha256)
+            found.append(Archive(file.name, match[1], match[2], match[3], index, *told))
     return found
 
 
@@ -172,31 +172,62 @@ def plan(
 ) -> TarballPlan:
     """The plan to install `release` as `version`. Reads the index; changes nothing."""
     check_host(release)
-    place = data.place(release)
     remembered = Remembered(downloads)
+    found = offer(data, release, request, remembered)
+    group = choose_group(found.archives, request.targets, request.families)
+    if group is None:
+        raise found.lacking(request)
+    archive, notes = found.archives[group], found.notes
+    if request.targets and group == ALL:
+        notes = (*notes, f"the archive for every GPU is taken: {_why_all(found.archives, request)}")
+    return TarballPlan(
+        version=version,
+        archive=with_size(archive, downloads),
+        sha256=digest_of(data, archive),
+        remembered=remembered,
+        request=request,
+        notes=notes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a place has of one release for Linux: archives by group, and what there is to say.
+
+    `base` is the address that the place's paths begin at. `listed` are all archives there.
+    """
+
+    release: Version
+    base: str
+    archives: Mapping[str, Archive]
+    listed: tuple[Archive, ...]
+    notes: tuple[str, ...]
+
+    def lacking(self, request: Request) -> ResolveError:
+        """The error for a request that none of the archives is for."""
+        return _no_group(self.release, self.base, sorted(self.archives), request, self.listed)
+
+
+def offer(data: Catalog, release: Version, request: Request, reader: Remembered) -> Offer:
+    """The archives of `release`, by the pages of its place, or by the catalogue without any."""
+    place = data.place(release)
     known = data.release(release)
     text = known.text if known and known.text else str(release.without_local)
     if place.line in ("dev", "bkc"):
         text = str(release)
-    listed, notes = _listed(place, request.mirror, remembered)
+    listed, notes = _listed(place, request.mirror, reader)
     offered = {a.group: a for a in listed if a.system == "linux" and a.text == text}
     if not listed:
         offered, guessed = _guessed(data, place, release, text, request)
         notes.append(guessed)
-    group = choose_group(offered, request.targets, request.families)
-    if group is None:
-        raise _no_group(release, place, sorted(offered), request, listed)
-    archive = offered[group]
-    if request.targets and group == ALL:
-        notes.append(f"the archive for every GPU is taken: {_why_all(offered, request)}")
-    return TarballPlan(
-        version=version,
-        archive=_with_size(archive, downloads),
-        sha256=data.hashes.get((archive.text, archive.system, group)),
-        remembered=remembered,
-        request=request,
-        notes=tuple(notes),
-    )
+    base = checked_mirror(request.mirror) or place.mirror
+    return Offer(release, base, offered, tuple(listed), tuple(notes))
+
+
+def digest_of(data: Catalog, archive: Archive) -> str | None:
+    """The SHA-256 of an archive, where anybody has recorded one; the catalogue's counts first."""
+    recorded = data.hashes.get((archive.text, archive.system, archive.group))
+    return recorded or archive.sha256
 
 
 def _listed(
@@ -231,14 +262,14 @@ def _guessed(
 
 def _no_group(
     release: Version,
-    place: Place,
+    base: str,
     groups: Sequence[str],
     request: Request,
     listed: Sequence[Archive],
 ) -> ResolveError:
     if not groups:
         texts = sorted({a.version for a in listed if a.system == "linux"})
-        msg = f"there is no archive of {release} for Linux at {shown(place.mirror)}"
+        msg = f"there is no archive of {release} for Linux at {shown(base)}"
         newest = f"the newest there is {texts[-1]}; " if texts else ""
         return ResolveError(msg, hint=f"{newest}`rocmenv install --list --online` shows them all")
     if not request.targets:
@@ -260,7 +291,7 @@ def _why_all(offered: Collection[str], request: Request) -> str:
     return f"none of the others has code for {' and '.join(request.targets)}"
 
 
-def _with_size(archive: Archive, downloads: Downloads) -> Archive:
+def with_size(archive: Archive, downloads: Downloads) -> Archive:
     """The archive with its size as the server tells it, where it does."""
     if archive.size is not None:
         return archive

@@ -438,7 +438,7 @@ def test_a_page_of_somebody_else_stays(copied: Callable[..., Result], folder: Pa
         (("nonsense!",), "is not a version"),
         (("6.3.0", "--profile", "hpi"), "`hpi` is not a profile"),
         (("6.3.0", "--with", "rocblass"), "rocblass"),
-        (("10.0.0",), "is not in AMD's legacy repositories"),
+        (("10.0.0", "--channel", "legacy"), "is not in AMD's legacy repositories"),
         (("6.3.0", "--fingerprint", "0" * 40), "which is not the key expected"),
         (("6.3.0", "--mirror", "http://127.0.0.1:9/x"), "no connection"),
     ],
@@ -469,7 +469,7 @@ def test_a_machine_without_glibc_mirrors_for_others(
 
 @pytest.mark.parametrize("path", ["../x", "a/../../x", "/etc/x", "a//b", "", ".rocmenv-parts/x"])
 def test_an_unsafe_name_is_refused(tmp_path: Path, path: str) -> None:
-    plan = MirrorPlan(Version.parse("6.3.0"), "x", "x", (MirrorFile(path, content=b"x"),), "x/")
+    plan = MirrorPlan(Version.parse("6.3.0"), "x", "x", (MirrorFile(path, content=b"x"),))
     with pytest.raises(RepositoryError, match="cannot be the name"):
         ops.mirror([plan], tmp_path / "m", Downloads(tmp_path / "cache"), Silent())
     assert not (tmp_path / "m").exists()
