@@ -17,6 +17,7 @@ from rocmenv.ops.mirror_folder import (
     check_space,
     fetch_all,
     link_pages,
+    list_files,
     put,
     safe,
     writing,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from rocmenv.sources.base import Kept, MirrorFile, MirrorPage, MirrorPlan
     from rocmenv.sources.catalog import Catalog
 
-CHANNELS = ("legacy", "tarball")
+CHANNELS = ("legacy", "tarball", "native")
 """The channels that can be mirrored: those that have a server of AMD's."""
 
 
@@ -109,6 +110,10 @@ def _maker(channel: str) -> Mirrors:
         from rocmenv.sources import tarball_mirror  # noqa: PLC0415 - one channel a call
 
         return tarball_mirror.plan
+    if channel == "native":
+        from rocmenv.sources import native_mirror  # noqa: PLC0415 - as above
+
+        return native_mirror.plan
     from rocmenv.sources import legacy_mirror  # noqa: PLC0415 - as above
 
     return legacy_mirror.plan
@@ -151,6 +156,7 @@ def mirror(
         for page in pages:
             content = page.render(_content(folder, page), filling.have, filling.is_there)
             put(folder / page.path, content)
+        list_files(folder)
         notes = link_pages(folder)
         shutil.rmtree(folder / PARTS, ignore_errors=True)
     return Made(

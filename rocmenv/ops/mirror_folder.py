@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import html
+import json
 import os
 import shutil
 import threading
@@ -17,6 +18,7 @@ from rocmenv.errors import LockedError, RepositoryError, SpaceError, StoreError,
 from rocmenv.fetch.digest import sha256_of
 from rocmenv.fetch.stop import Interrupted
 from rocmenv.sources.base import Kept
+from rocmenv.sources.incomplete import FILES
 from rocmenv.sources.mirror_page import INDEX, LINKS
 from rocmenv.sources.remembered import replace_file
 
@@ -158,6 +160,17 @@ def link_pages(folder: Path) -> list[str]:
         place = "/" + os.path.relpath(parent, folder).removeprefix(".")
         put(page, "".join(_page(place, shown)).encode("utf-8", "surrogateescape"))
     return notes
+
+
+def list_files(folder: Path) -> None:
+    """Write the list of the files, by which an install sees beforehand what is not there."""
+    found = sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.name not in (_PAGE, FILES) and path.is_file()
+    )
+    shown = [path for path in found if not path.startswith(".")]
+    put(folder / FILES, f"{json.dumps(shown, indent=0)}\n".encode())
 
 
 def _page(place: str, names: Sequence[str]) -> Iterator[str]:

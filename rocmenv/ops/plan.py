@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rocmenv.settings import Settings
     from rocmenv.sources.base import Plan
     from rocmenv.sources.catalog import Catalog
+    from rocmenv.sources.packages import PackagePlan
     from rocmenv.store.paths import Root
 
 AUTO = "auto"
@@ -99,17 +100,23 @@ def make_plan(
         from rocmenv.sources import tarball  # noqa: PLC0415 - as above
 
         return tarball.plan(data, release, version or release, request, downloads)
-    return _planned(channel, data, release, version or release, request, downloads)
+    if channel == "wheels":
+        from rocmenv.sources import wheels  # noqa: PLC0415 - as above
+
+        return wheels.plan(data, release, version or release, request, downloads)
+    made = _packages(channel, data, release, version or release, request, downloads)
+    made.refuse_incomplete(downloads)
+    return made
 
 
-def _planned(
+def _packages(
     channel: str,
     data: Catalog,
     release: Version,
     name: Version,
     request: Request,
     downloads: Downloads,
-) -> Plan:
+) -> PackagePlan:
     if channel == "rpm":
         from rocmenv.sources import rpm_channel, rpm_release  # noqa: PLC0415 - as above
 
@@ -119,10 +126,6 @@ def _planned(
         from rocmenv.sources import native  # noqa: PLC0415 - as above
 
         return native.plan(data, release, name, request, downloads)
-    if channel == "wheels":
-        from rocmenv.sources import wheels  # noqa: PLC0415 - as above
-
-        return wheels.plan(data, release, name, request, downloads)
     from rocmenv.sources import legacy  # noqa: PLC0415 - as above
 
     return legacy.plan(data, release, name, request, downloads)

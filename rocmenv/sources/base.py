@@ -5,11 +5,11 @@ A channel that can be copied to a static mirror has a function that makes a `Mir
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rocmenv.fetch.inventory import Inventory
@@ -195,6 +195,11 @@ class MirrorFile:
         return len(self.content) if self.artifact is None else self.artifact.size or 0
 
 
+def largest_first(files: Iterable[MirrorFile]) -> list[MirrorFile]:
+    """The files, each path once."""
+    return sorted({f.path: f for f in files}.values(), key=lambda file: (-file.size, file.path))
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A file that a mirror has: its bytes and SHA-256."""
@@ -268,3 +273,24 @@ class Extent:
     suites: tuple[str, ...] = ()
     all_suites: bool = False
     all_gpus: bool = False
+
+    def requests(self, request: Request) -> list[Request]:
+        """The requests of the installs that a mirror is to be enough for, one for each GPU.
+
+        With `all_gpus` also one for each target that the release has a family with.
+        """
+        every = {t for members in request.families.values() for t in members}
+        targets = sorted(every) if self.all_gpus else request.targets
+        alone = [replace(request, targets=(target,)) for target in targets]
+        return [replace(request, targets=()), *alone] if self.all_gpus or not alone else alone
+
+    def install_options(self, request: Request, *, by_gpu: bool) -> tuple[str, ...]:
+        """The options of an install of signed packages that depend on what was copied."""
+        words: tuple[str, ...] = ()
+        for target in (() if self.all_gpus else request.targets) or ("all",) if by_gpu else ():
+            words += ("--gpu", target)
+        if self.suites:
+            words += ("--suite", self.suites[0])
+        if request.fingerprint:
+            words += ("--fingerprint", request.fingerprint)
+        return words

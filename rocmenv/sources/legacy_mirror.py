@@ -11,7 +11,7 @@ from rocmenv.sources.amd import ARCHITECTURE
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.mirror import copy
 from rocmenv.sources.apt.repository import Repository
-from rocmenv.sources.base import MirrorFile, MirrorPlan
+from rocmenv.sources.base import MirrorFile, MirrorPlan, largest_first
 from rocmenv.sources.keyring import read_keyring
 from rocmenv.sources.legacy import (
     folder,
@@ -23,7 +23,7 @@ from rocmenv.sources.legacy import (
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.version import Version
@@ -59,31 +59,23 @@ def plan(
     ]
     copies = _copies(repositories, remembered, release, extent)
     below = channel.base.format(mirror="", dir=folder(release)).strip("/")
-    packages: dict[str, MirrorFile] = {}
-    for one in copies:
-        for package in _packages(one.loaded.index, ARCHITECTURE, release, request, extent):
-            path = f"{below}/{package.filename}"
-            packages[path] = MirrorFile(path, one.loaded.artifact(package))
+    packages = [
+        one.loaded.mirrored(package, below)
+        for one in copies
+        for package in _packages(one.loaded.index, ARCHITECTURE, release, request, extent)
+    ]
     return MirrorPlan(
         version=release,
         channel="legacy",
         origin=", ".join(one.loaded.repository.origin for one in copies),
         files=(
-            *sorted(packages.values(), key=lambda file: (-file.size, file.path)),
+            *largest_first(packages),
             MirrorFile(channel.key.format(mirror="").strip("/"), content=key),
-            *(file for one in copies for file in _metadata(one, below)),
+            *(file for one in copies for file in one.mirrored(below)),
         ),
         notes=tuple(note for one in copies for note in one.loaded.notes),
-        installs=(install_options(request, extent),),
+        installs=(extent.install_options(request, by_gpu=False),),
     )
-
-
-def install_options(request: Request, extent: Extent) -> tuple[str, ...]:
-    """The options of an install of signed packages that depend on what was copied."""
-    words: tuple[str, ...] = ("--suite", extent.suites[0]) if extent.suites else ()
-    if request.fingerprint:
-        words += ("--fingerprint", request.fingerprint)
-    return words
 
 
 def _suites(data: Catalog, release: Version, extent: Extent) -> Sequence[str]:
@@ -128,9 +120,3 @@ def _packages(
         return tuple(index)
     roots = roots_of(index, release, request)
     return close(roots, index, architecture=architecture, on_host=on_host).packages
-
-
-def _metadata(copied: Copied, below: str) -> Iterator[MirrorFile]:
-    repository = copied.loaded.repository
-    for name, content in copied.files.items():
-        yield MirrorFile(f"{below}/dists/{repository.suite}/{name}", content=content)

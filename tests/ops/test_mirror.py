@@ -112,9 +112,10 @@ def plain_server(folder: Path) -> Iterator[str]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """The files of a mirror but for the pages and the lock."""
+    """The files of a mirror but for the pages, the list of files and the lock."""
     found = (path for path in folder.rglob("*") if path.is_file())
-    kept = (path for path in found if path.name not in ("index.html", ".rocmenv-lock"))
+    ours = ("index.html", "rocmenv-files.json", ".rocmenv-lock")
+    kept = (path for path in found if path.name not in ours)
     return {str(path.relative_to(folder)): path.read_bytes() for path in kept}
 
 
@@ -263,12 +264,28 @@ def test_a_mirror_of_a_smaller_profile_says_what_it_lacks(
     with plain_server(folder) as url:
         where = folder.as_uri() if by_file else url
         environ = {"ROCMENV_MIRROR": where, "ROCMENV_FINGERPRINT": origin.fingerprint}
-        result = rocmenv("install", "6.3.0", "--profile", "sdk", "-q", **environ)
-        assert "6.3.0_" in result.refused()
-        assert result.message.endswith("though the signed index lists it")
-        assert "`rocmenv mirror` has the packages of its `--profile`" in result.hint
+        words = ("install", "6.3.0", "--profile", "sdk", "-q")
+        for more in ((), ("--dry-run",)):
+            result = rocmenv(*words, *more, **environ)
+            assert "6.3.0_" in result.refused()
+            assert result.message.endswith("though the signed index lists it")
+            assert "`rocmenv mirror` has the packages of its `--profile`" in result.hint
+        assert not (rocmenv.root.cache / "sha256").exists(), "nothing was downloaded"
+        (folder / "rocmenv-files.json").unlink()
+        late = rocmenv(*words, **environ).refused()  # by the download
+        assert late.endswith("though the signed index lists it")
         assert not rocmenv.root.version(Version.parse("6.3.0")).exists()
         rocmenv("install", "6.3.0", "--profile", "runtime", **environ).fine()
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "[[1]]", "7"])
+def test_a_list_of_files_that_is_wrong_does_no_harm(
+    copied: Callable[..., Result], origin: Mirror, folder: Path, rocmenv: Runner, text: str
+) -> None:
+    copied("6.3.0").fine()
+    (folder / "rocmenv-files.json").write_text(text)
+    with plain_server(folder) as url:
+        rocmenv("install", "6.3.0", "--mirror", url, "--fingerprint", origin.fingerprint).fine()
 
 
 @pytest.mark.parametrize("file", ["InRelease", f"{PACKED}.xz", "deb"])
