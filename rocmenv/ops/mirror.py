@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rocmenv.sources.base import Kept, MirrorFile, MirrorPage, MirrorPlan
     from rocmenv.sources.catalog import Catalog
 
-CHANNELS = ("legacy", "tarball", "native")
+CHANNELS = ("legacy", "rpm", "tarball", "native")
 """The channels that can be mirrored: those that have a server of AMD's."""
 
 
@@ -94,8 +94,9 @@ def plans(
         if release in found:
             continue
         channel = channel_of(data, release, wanted.channel)
-        request = completed(wanted.request, settings, channel)
-        if not catalog.is_legacy(data, release):
+        is_legacy = catalog.is_legacy(data, release)
+        request = completed(wanted.request, settings, is_legacy=is_legacy)
+        if not is_legacy:
             words = ("all",) if wanted.extent.all_gpus else wanted.gpus
             request, notes, _ = for_gpus(process, settings, words, request, release)
             for note in notes:
@@ -114,6 +115,10 @@ def _maker(channel: str) -> Mirrors:
         from rocmenv.sources import native_mirror  # noqa: PLC0415 - as above
 
         return native_mirror.plan
+    if channel == "rpm":
+        from rocmenv.sources import rpm_mirror  # noqa: PLC0415 - as above
+
+        return rpm_mirror.plan
     from rocmenv.sources import legacy_mirror  # noqa: PLC0415 - as above
 
     return legacy_mirror.plan

@@ -89,7 +89,7 @@ def make_plan(
     data = load(root.catalog)
     release = _pick(data, Spec.parse(wish.spec), wish.channel)
     channel = channel_of(data, release, wish.channel)
-    request = completed(wish.request, settings, channel)
+    request = completed(wish.request, settings, is_legacy=catalog.is_legacy(data, release))
     request, notes, against = for_gpus(process, settings, wish.gpus, request, release)
     for note in notes:
         report.note(note)
@@ -131,9 +131,9 @@ def _packages(
     return legacy.plan(data, release, name, request, downloads)
 
 
-def completed(request: Request, settings: Settings, channel: str) -> Request:
-    """`request` with the settings of the channel's servers for what it leaves open."""
-    group = "legacy" if channel in ("legacy", "rpm") else "therock"
+def completed(request: Request, settings: Settings, *, is_legacy: bool) -> Request:
+    """`request` with the settings of the release's servers for what it leaves open."""
+    group = "legacy" if is_legacy else "therock"
     return replace(
         request,
         mirror=request.mirror or settings[f"{group}.mirror"],
