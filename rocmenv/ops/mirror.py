@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rocmenv.fetch.transfer import Downloads
+    from rocmenv.model.lock import Lock
     from rocmenv.model.version import Version
     from rocmenv.ops.report import Reporter
     from rocmenv.process import Process
@@ -106,6 +107,17 @@ def plans(
     return list(found.values())
 
 
+def locked_plans(lock: Lock, source: str | None) -> list[MirrorPlan]:
+    """The plans for the files of a lock, of all its platforms; reads nothing.
+
+    `source` is the base address to take them from, None for where they were locked from.
+    `ResolveError` for files that a mirror cannot stand in for.
+    """
+    from rocmenv.sources import locked_mirror  # noqa: PLC0415 - where there is a lock
+
+    return [locked_mirror.plan(entry, source) for entry in lock.platforms]
+
+
 def _maker(channel: str) -> Mirrors:
     if channel == "tarball":
         from rocmenv.sources import tarball_mirror  # noqa: PLC0415 - one channel a call
@@ -152,7 +164,7 @@ def mirror(
     with writing(folder), alone(folder):
         filling = _Filling(folder, downloads, report)
         pages = [page for plan in wanted for page in plan.pages]
-        title = ", ".join(str(plan.version) for plan in wanted)
+        title = ", ".join(dict.fromkeys(str(plan.version) for plan in wanted))
         filling.fetch(f"mirroring {title}", list(files.values()), pages)
         for plan in wanted:
             pages += filling.follow(plan, files)
@@ -166,7 +178,7 @@ def mirror(
         shutil.rmtree(folder / PARTS, ignore_errors=True)
     return Made(
         folder=folder,
-        versions=tuple(plan.version for plan in wanted),
+        versions=tuple(dict.fromkeys(plan.version for plan in wanted)),
         files=len(files),
         fetched=fetched,
         size=sum(file.size for file in small) + sum(one.size for one in filling.have.values()),

@@ -129,7 +129,8 @@ def _lock_here(ctx: Context, spec: str | None, given: dict[str, object]) -> Path
 
 def _install_locked(ctx: Context, lock: Path, given: dict[str, object]) -> None:
     settings = Settings(ctx.process, ctx.root)
-    locked = locks.wanted_at(lock).at(_text(given["mirror"]))
+    mirror = _text(given["mirror"])
+    locked = locks.wanted_at(lock).at(mirror)
     report = reporter(quiet=bool(given["quiet"]) or bool(given["as_json"]))
     if ctx.root.receipt(locked.version).is_file() and not given["reinstall"]:
         item = registry.find(ctx.root, locked.version)
@@ -144,6 +145,8 @@ def _install_locked(ctx: Context, lock: Path, given: dict[str, object]) -> None:
         tell(f"rocmenv: {locked.version} (set by {lock})")
     from rocmenv.sources import locked as source  # noqa: PLC0415 - where there is a lock
 
+    if mirror is not None:
+        source.refuse_incomplete(locked, mirror, downloads)
     plan = source.plan(load(ctx.root.catalog), locked, downloads)
     _carry_out(ctx, plan, downloads, given, report)
 

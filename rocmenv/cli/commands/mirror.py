@@ -12,6 +12,7 @@ from rocmenv.cli.output import amount, say, say_json
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
 from rocmenv.errors import UsageError
+from rocmenv.ops import lock as locks
 from rocmenv.ops import mirror as ops
 from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.plan import AUTO
@@ -28,9 +29,7 @@ _PACKAGES = ("legacy", "rpm", "native", "wheels")
 
 
 @click.command("mirror")
-@click.argument(
-    "specs", metavar="VERSION...", nargs=-1, required=True, shell_complete=complete_release
-)
+@click.argument("specs", metavar="[VERSION]...", nargs=-1, shell_complete=complete_release)
 @click.option("--to", "to", metavar="DIR", required=True, help="The mirror's folder.")
 @click.option(
     "--channel",
@@ -54,6 +53,7 @@ _PACKAGES = ("legacy", "rpm", "native", "wheels")
 )
 @click.option("--with", "extra", metavar="PACKAGE", multiple=True, help="A further package.")
 @click.option("--whole", is_flag=True, help="All packages of the repository.")
+@click.option("--locked", is_flag=True, help="The files of `rocm.lock`, for all its platforms.")
 @click.option("--suite", "suites", metavar="NAME", multiple=True, help="A suite, such as jammy.")
 @click.option("--all-suites", is_flag=True, help="All suites that the release has.")
 @click.option("--mirror", "source", metavar="URL", help="Where to copy from, in place of AMD's.")
@@ -85,9 +85,11 @@ def command(
     downloads = downloads_for(ctx.process, ctx.root, settings, offline=given["offline"])
     what = _wanted(settings, given)
     folder = ops.mirror_folder(to, ctx.process.cwd)
-    wanted = ops.plans(
-        ctx.process, settings, load(ctx.root.catalog), specs, what, downloads, report
-    )
+    if given["locked"]:
+        wanted = ops.locked_plans(locks.read(_lock(ctx, specs)), given["source"])
+    else:
+        data = load(ctx.root.catalog)
+        wanted = ops.plans(ctx.process, settings, data, _named(specs), what, downloads, report)
     if given["dry_run"]:
         _show(wanted, as_json=given["as_json"])
         return
@@ -102,9 +104,31 @@ def command(
     report.step(
         f"{folder} has {made.files} files ({amount(made.size)}), {made.fetched} of them new"
     )
+    if given["locked"]:
+        _say_commands(folder, ["rocmenv", "install", "--locked"])
+        return
     for plan in wanted:
         for options in plan.installs:
             _say_commands(folder, [*_install_words(plan, what.request), *options])
+
+
+def _named(specs: tuple[str, ...]) -> tuple[str, ...]:
+    if not specs:
+        msg = "a version is missing"
+        raise UsageError(msg, hint="`rocmenv mirror latest --to DIR`, or `--locked` for rocm.lock")
+    return specs
+
+
+def _lock(ctx: Context, specs: tuple[str, ...]) -> Path:
+    """The lock that counts here."""
+    if specs:
+        msg = "`--locked` mirrors what the lock says, not a version of its own"
+        raise UsageError(msg, hint="`rocmenv mirror --locked --to DIR`")
+    found = locks.nearest(ctx.process.cwd)
+    if found is None:
+        msg = "there is no rocm.lock here"
+        raise UsageError(msg, hint="make one: `rocmenv lock`")
+    return found
 
 
 def _wanted(settings: Settings, given: Mapping[str, Any]) -> ops.Wanted:
