@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rocmenv.sources.base import Kept, MirrorFile, MirrorPage, MirrorPlan
     from rocmenv.sources.catalog import Catalog
 
-CHANNELS = ("legacy", "rpm", "tarball", "native")
+CHANNELS = ("legacy", "rpm", "tarball", "native", "wheels")
 """The channels that can be mirrored: those that have a server of AMD's."""
 
 
@@ -127,6 +127,10 @@ def _maker(channel: str) -> Mirrors:
         from rocmenv.sources import native_mirror  # noqa: PLC0415 - as above
 
         return native_mirror.plan
+    if channel == "wheels":
+        from rocmenv.sources import wheels_mirror  # noqa: PLC0415 - as above
+
+        return wheels_mirror.plan
     if channel == "rpm":
         from rocmenv.sources import rpm_mirror  # noqa: PLC0415 - as above
 

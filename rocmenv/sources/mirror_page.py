@@ -16,7 +16,7 @@ INDEX = "<!-- made by rocmenv mirror: an index -->"
 """In pages that installs read, which each run adds to."""
 
 
-class _Text:
+class Text:
     """A reader of one text."""
 
     def __init__(self, content: bytes) -> None:
@@ -34,15 +34,20 @@ def listed(before: bytes, path: str, *, shape: bytes = b"") -> tuple[Listed, ...
     """
     if not before.strip():
         return ()
-    is_ours = LINKS.encode() in before or INDEX.encode() in before
-    if not is_ours and not (shape and shape in before):
+    ours = is_ours(before)
+    if not ours and not (shape and shape in before):
         raise foreign(path)
     try:
-        return read_page(_Text(before), path).files
+        return read_page(Text(before), path).files
     except RepositoryError as error:
-        if is_ours:
+        if ours:
             return ()  # a page of an empty folder
         raise foreign(path) from error
+
+
+def is_ours(page: bytes) -> bool:
+    """Whether `rocmenv mirror` made a page."""
+    return LINKS.encode() in page or INDEX.encode() in page
 
 
 def foreign(path: str) -> RepositoryError:
