@@ -149,7 +149,7 @@ def _installed(
     receipt = registry.find(root, version).receipt
     release = version.without_local
     channel = channel_of(data, release, wish.channel)
-    request = completed(wish.request, settings, data, release)
+    request = completed(wish.request, settings, is_legacy=is_legacy(data, release))
     request, _, _ = for_gpus(process, settings, wish.gpus, request, release)
     is_same = (
         receipt.source == channel

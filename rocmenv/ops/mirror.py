@@ -3,50 +3,67 @@
 from __future__ import annotations
 
 import contextlib
-import html
 import os
 import shutil
-import threading
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import quote
 
-from rocmenv.errors import LockedError, RepositoryError, SpaceError, StoreError, UsageError, visible
-from rocmenv.fetch.digest import sha256_of
-from rocmenv.fetch.stop import Interrupted
+from rocmenv.errors import RepositoryError, UsageError, visible
 from rocmenv.model.version import Spec
-from rocmenv.sources import legacy_mirror
-from rocmenv.sources.remembered import replace_file
+from rocmenv.ops.mirror_folder import (
+    PARTS,
+    alone,
+    check_space,
+    fetch_all,
+    link_pages,
+    list_files,
+    put,
+    safe,
+    writing,
+)
+from rocmenv.ops.plan import AUTO, channel_of, completed, for_gpus
+from rocmenv.sources import catalog
+from rocmenv.sources.base import Extent, Further, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Iterator, Sequence
 
     from rocmenv.fetch.transfer import Downloads
+    from rocmenv.model.lock import Lock
     from rocmenv.model.version import Version
     from rocmenv.ops.report import Reporter
-    from rocmenv.sources.base import Extent, MirrorFile, MirrorPlan, Request
+    from rocmenv.process import Process
+    from rocmenv.settings import Settings
+    from rocmenv.sources.base import Kept, MirrorFile, MirrorPage, MirrorPlan
     from rocmenv.sources.catalog import Catalog
+
+CHANNELS = ("legacy", "rpm", "tarball", "native", "wheels")
+"""The channels that can be mirrored: those that have a server of AMD's."""
 
 
 class Mirrors(Protocol):
-    """What a channel has to offer to be mirrored: a function from a wish to a plan."""
+    """What a channel has to offer to be mirrored: a function from a release to a plan."""
 
     def __call__(
-        self, data: Catalog, spec: Spec, request: Request, downloads: Downloads, extent: Extent
+        self,
+        data: Catalog,
+        release: Version,
+        request: Request,
+        downloads: Downloads,
+        extent: Extent,
     ) -> MirrorPlan:
         """Read and verify the channel's indexes; changes nothing."""
 
 
-CHANNELS: Mapping[str, Mirrors] = {"legacy": legacy_mirror.plan}
-"""The channels that can be mirrored."""
-_PARTS = ".rocmenv-parts"
-"""Unfinished downloads, in the mirror's folder so that the last step is one rename."""
-_LOCK = ".rocmenv-lock"
-_PAGE = "index.html"
-_MARK = "<!-- made by rocmenv mirror -->"
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of each release to mirror: the channel, the words of `--gpu`, and how much."""
+
+    channel: str = AUTO
+    gpus: tuple[str, ...] = ()
+    request: Request = field(default_factory=Request)
+    extent: Extent = field(default_factory=Extent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +79,65 @@ class Made:
 
 
 def plans(
+    process: Process,
+    settings: Settings,
     data: Catalog,
-    channel: str,
     specs: Sequence[str],
-    request: Request,
+    wanted: Wanted,
     downloads: Downloads,
-    extent: Extent,
+    report: Reporter,
 ) -> list[MirrorPlan]:
-    """The plans for some releases of a channel, each once. Reads indexes; changes nothing."""
+    """The plans for some releases, each once. Reads indexes; changes nothing."""
     found: dict[Version, MirrorPlan] = {}
+    wished = "" if wanted.channel == AUTO else wanted.channel
     for text in specs:
-        plan = CHANNELS[channel](data, Spec.parse(text), request, downloads, extent)
-        found.setdefault(plan.version, plan)
+        release = catalog.pick(data, Spec.parse(text), wished)
+        if release in found:
+            continue
+        channel = channel_of(data, release, wanted.channel)
+        is_legacy = catalog.is_legacy(data, release)
+        request = completed(wanted.request, settings, is_legacy=is_legacy)
+        if not is_legacy:
+            words = ("all",) if wanted.extent.all_gpus else wanted.gpus
+            request, notes, _ = for_gpus(process, settings, words, request, release)
+            for note in notes:
+                report.note(note)
+        report.step(f"reading the index of {release}")
+        found[release] = _maker(channel)(data, release, request, downloads, wanted.extent)
     return list(found.values())
+
+
+def locked_plans(lock: Lock, source: str | None) -> list[MirrorPlan]:
+    """The plans for the files of a lock, of all its platforms; reads nothing.
+
+    `source` is the base address to take them from, None for where they were locked from.
+    `ResolveError` for files that a mirror cannot stand in for.
+    """
+    from rocmenv.sources import locked_mirror  # noqa: PLC0415 - where there is a lock
+
+    return [locked_mirror.plan(entry, source) for entry in lock.platforms]
+
+
+def _maker(channel: str) -> Mirrors:
+    if channel == "tarball":
+        from rocmenv.sources import tarball_mirror  # noqa: PLC0415 - one channel a call
+
+        return tarball_mirror.plan
+    if channel == "native":
+        from rocmenv.sources import native_mirror  # noqa: PLC0415 - as above
+
+        return native_mirror.plan
+    if channel == "wheels":
+        from rocmenv.sources import wheels_mirror  # noqa: PLC0415 - as above
+
+        return wheels_mirror.plan
+    if channel == "rpm":
+        from rocmenv.sources import rpm_mirror  # noqa: PLC0415 - as above
+
+        return rpm_mirror.plan
+    from rocmenv.sources import legacy_mirror  # noqa: PLC0415 - as above
+
+    return legacy_mirror.plan
 
 
 def mirror_folder(text: str, cwd: str) -> Path:
@@ -97,157 +160,105 @@ def mirror(
 
     Raises:
         TransferError, SpaceError: a package could not be fetched, or has no room.
-        RepositoryError: an index has an unsafe name.
+        RepositoryError: an index has an unsafe name, or a page there is somebody else's.
         StoreError: the folder cannot be written.
     """
     files: dict[str, MirrorFile] = {}
-    for plan in wanted:
-        for file in plan.files:
-            files.setdefault(_safe(file.path), file)
-    packages = [file for file in files.values() if file.artifact is not None]
-    small = [file for file in files.values() if file.artifact is None]
-    with _writing(folder), _alone(folder):
-        _check_space(folder, packages)
-        title = ", ".join(str(plan.version) for plan in wanted)
-        report.start(f"mirroring {title}", sum(file.size for file in packages))
-        try:
-            fetched = _fetch_all(packages, folder, downloads, report)
-        finally:
-            report.finish()
-        fetched += sum(_put(folder / file.path, file.content) for file in small)
-        notes = _pages(folder)
-        shutil.rmtree(folder / _PARTS, ignore_errors=True)
+    _add(files, (file for plan in wanted for file in plan.files))
+    with writing(folder), alone(folder):
+        filling = _Filling(folder, downloads, report)
+        pages = [page for plan in wanted for page in plan.pages]
+        title = ", ".join(dict.fromkeys(str(plan.version) for plan in wanted))
+        filling.fetch(f"mirroring {title}", list(files.values()), pages)
+        for plan in wanted:
+            pages += filling.follow(plan, files)
+        small = [file for file in files.values() if file.artifact is None]
+        fetched = filling.fetched + sum(put(folder / file.path, file.content) for file in small)
+        for page in pages:
+            content = page.render(_content(folder, page), filling.have, filling.is_there)
+            put(folder / page.path, content)
+        list_files(folder)
+        notes = link_pages(folder)
+        shutil.rmtree(folder / PARTS, ignore_errors=True)
     return Made(
         folder=folder,
-        versions=tuple(plan.version for plan in wanted),
+        versions=tuple(dict.fromkeys(plan.version for plan in wanted)),
         files=len(files),
         fetched=fetched,
-        size=sum(file.size for file in files.values()),
+        size=sum(file.size for file in small) + sum(one.size for one in filling.have.values()),
         notes=(*(note for plan in wanted for note in plan.notes), *notes),
     )
 
 
-def _safe(path: str) -> str:
-    parts = path.split("/")
-    if not all(parts) or {".", ".."} & set(parts) or parts[0] in (_PARTS, _LOCK) or "\0" in path:
-        raise RepositoryError(f"{visible(path, 200)} cannot be the name of a file in a mirror")
-    return path
+class _Filling:
+    """Packages on their way into a folder: `have` are those that are there and right."""
 
+    def __init__(self, folder: Path, downloads: Downloads, report: Reporter) -> None:
+        self.folder = folder
+        self.downloads = downloads
+        self.report = report
+        self.have: dict[str, Kept] = {}
+        self.fetched = 0
 
-def _fetch_all(
-    packages: Sequence[MirrorFile], folder: Path, downloads: Downloads, report: Reporter
-) -> int:
-    """Fetch what is missing, several at once; the number of files that came."""
-    stop = threading.Event()
-    store = downloads.into(folder / _PARTS).with_cancel(stop)
-    with ThreadPoolExecutor(downloads.network.connections) as pool:
+    def is_there(self, path: str) -> bool:
+        """Whether the folder has a file."""
+        return (self.folder / path).is_file()
+
+    def fetch(self, title: str, files: Sequence[MirrorFile], pages: Sequence[MirrorPage]) -> None:
+        """Fetch those of `files` that are packages; `pages` have recorded digests of some."""
+        packages = [file for file in files if file.artifact is not None]
+        known: dict[str, str] = {}
+        for page in pages:
+            known.update(page.known(_content(self.folder, page)))
+        check_space(self.folder, packages)
+        self.report.start(title, sum(file.size for file in packages))
         try:
-            futures = [
-                pool.submit(_fetch, file, folder, store, report.advance) for file in packages
+            have, fetched = fetch_all(
+                packages, self.folder, known, self.downloads, self.report.advance
+            )
+        finally:
+            self.report.finish()
+        self.have.update(have)
+        self.fetched += fetched
+
+    def follow(self, plan: MirrorPlan, files: dict[str, MirrorFile]) -> list[MirrorPage]:
+        """Fetch what the packages of a plan turn out to need; the pages that name it."""
+        waiting = list(plan.files) if plan.follow else []
+        pages: list[MirrorPage] = []
+        while waiting:
+            found = [
+                plan.follow(file, self.folder / file.path) if plan.follow else Further()
+                for file in waiting
+                if file.artifact is not None
             ]
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            _raise_first(done)
-            return sum(future.result() for future in futures)
-        except BaseException:  # an interrupt, too: the other threads must end
-            stop.set()
-            raise
+            fresh = [page for further in found for page in further.pages]
+            waiting = _add(files, (file for further in found for file in further.files))
+            if waiting:
+                self.fetch("mirroring what these need", waiting, fresh)
+            pages += fresh
+        return pages
 
 
-def _raise_first(done: set[Future[bool]]) -> None:
-    errors = [error for future in done if (error := future.exception()) is not None]
-    for error in sorted(errors, key=lambda error: isinstance(error, Interrupted)):
-        raise error
+def _add(files: dict[str, MirrorFile], more: Iterator[MirrorFile]) -> list[MirrorFile]:
+    """Add files; those that were not there. Two of one name must be the same."""
+    fresh = []
+    for file in more:
+        have = files.setdefault(safe(file.path), file)
+        if have is file:
+            fresh.append(file)
+        elif not _is_same(have, file):
+            msg = f"two different files are to be {visible(file.path, 200)} of the mirror"
+            raise RepositoryError(msg, hint="make a mirror for each release: `--to OTHER`")
+    return fresh
 
 
-def _fetch(
-    file: MirrorFile, folder: Path, store: Downloads, on_bytes: Callable[[int], None]
-) -> bool:
-    """Whether a package had to be fetched."""
-    place, artifact = folder / file.path, file.artifact
-    if artifact is None:
-        raise AssertionError
-    with contextlib.suppress(OSError):
-        is_whole = place.stat().st_size == artifact.size
-        if is_whole and sha256_of(place, store.cancel).hexdigest() == artifact.sha256:
-            on_bytes(file.size)
-            return False
-    found = store.fetch(artifact, on_bytes)
-    with found.open("rb") as whole:
-        os.fsync(whole.fileno())  # or a power cut could leave a name without its content
-    place.parent.mkdir(parents=True, exist_ok=True)
-    os.replace(found, place)
-    return True
+def _is_same(one: MirrorFile, other: MirrorFile) -> bool:
+    if one.artifact is None or other.artifact is None:
+        return one.artifact is other.artifact and one.content == other.content
+    return one.artifact.sha256 == other.artifact.sha256
 
 
-def _put(place: Path, content: bytes) -> bool:
-    """Whether a small file had to be written."""
-    with contextlib.suppress(OSError):
-        if place.read_bytes() == content:
-            return False
-    replace_file(place, content)
-    return True
-
-
-def _check_space(folder: Path, packages: Sequence[MirrorFile]) -> None:
-    needed = sum(file.size for file in packages if not (folder / file.path).exists())
-    needed -= sum(path.stat().st_size for path in (folder / _PARTS).rglob("*.part"))
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        msg = (
-            f"the mirror needs {needed / 1e9:.1f} GB more, and the file system of {folder} has "
-            f"{free / 1e9:.1f} GB free"
-        )
-        raise SpaceError(msg, hint="make room, name another folder, or a smaller `--profile`")
-
-
-def _pages(folder: Path) -> list[str]:
-    """A page with links in each folder, for servers that list nothing; those of others stay."""
-    notes = []
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        shown = [f"{name}/" for name in folders]
-        shown += sorted(name for name in names if name != _PAGE and not name.startswith("."))
-        page = Path(parent, _PAGE)
-        if page.is_file() and _MARK not in page.read_text("utf-8", "replace"):
-            notes.append(f"left `{page}` as it is: rocmenv did not make it")
-            continue
-        place = "/" + os.path.relpath(parent, folder).removeprefix(".")
-        _put(page, "".join(_page(place, shown)).encode("utf-8", "surrogateescape"))
-    return notes
-
-
-def _page(place: str, names: Sequence[str]) -> Iterator[str]:
-    title = html.escape(f"Index of {place}")
-    yield f"<!doctype html>\n{_MARK}\n<meta charset=utf-8>\n<title>{title}</title>\n"
-    yield f"<h1>{title}</h1>\n<pre>\n"
-    for name in names:
-        target = quote(name.encode("utf-8", "surrogateescape"), safe="/~")
-        yield f'<a href="{target}">{html.escape(name)}</a>\n'
-    yield "</pre>\n"
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Make the folder, and keep other rocmenv out of it; without locks, all are on their own."""
-    from filelock import FileLock, Timeout  # noqa: PLC0415 - for those who write alone
-
-    folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.ExitStack() as held:
-        try:
-            held.enter_context(FileLock(folder / _LOCK, timeout=0))
-        except Timeout as error:
-            msg = f"another rocmenv is writing the mirror in {folder}"
-            raise LockedError(msg, hint="wait until it is done, then do it again") from error
-        except NotImplementedError:
-            pass
-        yield
-
-
-@contextlib.contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        where = error.filename or folder
-        msg = f"the mirror cannot be written: {where}: {(error.strerror or str(error)).lower()}"
-        raise StoreError(msg, hint="name a folder that is yours: `--to DIR`") from error
+def _content(folder: Path, page: MirrorPage) -> bytes:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        return (folder / page.path).read_bytes()
+    return b""

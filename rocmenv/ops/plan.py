@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rocmenv.settings import Settings
     from rocmenv.sources.base import Plan
     from rocmenv.sources.catalog import Catalog
+    from rocmenv.sources.packages import PackagePlan
     from rocmenv.store.paths import Root
 
 AUTO = "auto"
@@ -102,7 +103,7 @@ def make_plan(
     data = load(root.catalog)
     release = _pick(data, Spec.parse(wish.spec), wish.channel)
     channel = channel_of(data, release, wish.channel)
-    request = completed(wish.request, settings, data, release)
+    request = completed(wish.request, settings, is_legacy=catalog.is_legacy(data, release))
     request, notes, against = for_gpus(process, settings, wish.gpus, request, release)
     for note in notes:
         report.note(note)
@@ -113,7 +114,13 @@ def make_plan(
         from rocmenv.sources import tarball  # noqa: PLC0415 - as above
 
         return tarball.plan(data, release, version or release, request, downloads)
-    return _planned(channel, data, release, version or release, request, downloads)
+    if channel == "wheels":
+        from rocmenv.sources import wheels  # noqa: PLC0415 - as above
+
+        return wheels.plan(data, release, version or release, request, downloads)
+    made = _packages(channel, data, release, version or release, request, downloads)
+    made.refuse_incomplete(downloads)
+    return made
 
 
 def _at_hand(
@@ -143,14 +150,14 @@ def _at_hand(
     return plan
 
 
-def _planned(
+def _packages(
     channel: str,
     data: Catalog,
     release: Version,
     name: Version,
     request: Request,
     downloads: Downloads,
-) -> Plan:
+) -> PackagePlan:
     if channel == "rpm":
         from rocmenv.sources import rpm_channel, rpm_release  # noqa: PLC0415 - as above
 
@@ -160,18 +167,14 @@ def _planned(
         from rocmenv.sources import native  # noqa: PLC0415 - as above
 
         return native.plan(data, release, name, request, downloads)
-    if channel == "wheels":
-        from rocmenv.sources import wheels  # noqa: PLC0415 - as above
-
-        return wheels.plan(data, release, name, request, downloads)
     from rocmenv.sources import legacy  # noqa: PLC0415 - as above
 
     return legacy.plan(data, release, name, request, downloads)
 
 
-def completed(request: Request, settings: Settings, data: Catalog, release: Version) -> Request:
+def completed(request: Request, settings: Settings, *, is_legacy: bool) -> Request:
     """`request` with the settings of the release's servers for what it leaves open."""
-    group = "legacy" if catalog.is_legacy(data, release) else "therock"
+    group = "legacy" if is_legacy else "therock"
     return replace(
         request,
         mirror=request.mirror or settings[f"{group}.mirror"],

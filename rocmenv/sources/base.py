@@ -5,11 +5,11 @@ A channel that can be copied to a static mirror has a function that makes a `Mir
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rocmenv.fetch.inventory import Inventory
@@ -181,7 +181,8 @@ class MirrorFile:
     """One file of a static mirror.
 
     `path` is below the mirror's base, with `/` between its parts and nothing encoded. Its
-    content is what `artifact` says, which has a digest, or `content`, as the server sent it.
+    content is what `artifact` says, or `content`, as the server sent it. An artifact that
+    nobody published a digest of is right when it is what a page of the mirror recorded.
     """
 
     path: str
@@ -194,22 +195,69 @@ class MirrorFile:
         return len(self.content) if self.artifact is None else self.artifact.size or 0
 
 
+def largest_first(files: Iterable[MirrorFile]) -> list[MirrorFile]:
+    """The files, each path once."""
+    return sorted({f.path: f for f in files}.values(), key=lambda file: (-file.size, file.path))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A file that a mirror has: its bytes and SHA-256."""
+
+    size: int
+    sha256: str
+
+
+class MirrorPage(Protocol):
+    """An index that the mirror has of its own, of what it has; each run adds to it."""
+
+    @property
+    def path(self) -> str:
+        """Where it is in the mirror, as `MirrorFile.path`."""
+
+    def known(self, before: bytes) -> Mapping[str, str]:
+        """The SHA-256 that the page recorded for files, by their paths.
+
+        `before` is the page as it is, empty for none. `RepositoryError` for a page that
+        somebody else has made, and that cannot be added to.
+        """
+
+    def render(
+        self, before: bytes, have: Mapping[str, Kept], is_there: Callable[[str], bool]
+    ) -> bytes:
+        """The page with the files of this run, which `have` has, and those that it had.
+
+        What is no longer there is left out. The same page again when nothing is new.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """What turned out to belong to a mirror once a file was there."""
+
+    files: tuple[MirrorFile, ...] = ()
+    pages: tuple[MirrorPage, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class MirrorPlan:
     """What a channel puts into a mirror for one release, in the server's own layout.
 
     `files` are in the order in which they must appear: what an index names before the
-    index, an index before its signature. A rocmenv with the mirror's address in place of
-    the channel's then finds everything where it looks. `listing` is the folder that
-    `rocmenv install --list --online` reads, relative and ending in `/`.
+    index, an index before its signature; `pages` come last. A rocmenv with the mirror's
+    address in place of the channel's then finds everything where it looks. `follow` is
+    called with each file once it is there, where only that tells what else is needed.
+    `installs` are the options of the installs that find all they need there, one each.
     """
 
     version: Version
     channel: str
     origin: str
     files: tuple[MirrorFile, ...]
-    listing: str
     notes: tuple[str, ...] = ()
+    pages: tuple[MirrorPage, ...] = ()
+    follow: Callable[[MirrorFile, Path], Further] | None = None
+    installs: tuple[tuple[str, ...], ...] = ((),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +266,31 @@ class Extent:
 
     `whole`: all packages, not what the profile needs. `suites` names suites; without any,
     the one that an install on this machine would take, or with `all_suites` all there are.
+    `all_gpus`: what an install for any GPU takes; else for the targets of the request.
     """
 
     whole: bool = False
     suites: tuple[str, ...] = ()
     all_suites: bool = False
+    all_gpus: bool = False
+
+    def requests(self, request: Request) -> list[Request]:
+        """The requests of the installs that a mirror is to be enough for, one for each GPU.
+
+        With `all_gpus` also one for each target that the release has a family with.
+        """
+        every = {t for members in request.families.values() for t in members}
+        targets = sorted(every) if self.all_gpus else request.targets
+        alone = [replace(request, targets=(target,)) for target in targets]
+        return [replace(request, targets=()), *alone] if self.all_gpus or not alone else alone
+
+    def install_options(self, request: Request, *, by_gpu: bool) -> tuple[str, ...]:
+        """The options of an install of signed packages that depend on what was copied."""
+        words: tuple[str, ...] = ()
+        for target in (() if self.all_gpus else request.targets) or ("all",) if by_gpu else ():
+            words += ("--gpu", target)
+        if self.suites:
+            words += ("--suite", self.suites[0])
+        if request.fingerprint:
+            words += ("--fingerprint", request.fingerprint)
+        return words

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _FOLDER = re.compile(r"\d{1,4}\.\d{1,4}(?:\.\d{1,4})?", re.ASCII)
 _ARRAY = re.compile(r"\bconst\s+files\s*=\s*(?=\[)")
+_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _LIMIT = 16 << 20
 _MOST_PARTS = 500
 # What a file's time or size is below, when it is one: the year 10000, an exabyte.
@@ -35,12 +36,14 @@ _LAST_TIME, _LONGEST_SIZE = 253_402_300_800, 18
 class Listed:
     """One file of a page: `time` in seconds of the epoch and `size` in bytes, where told.
 
-    A bucket's ETag is not kept: of files in several parts it is no digest of the content.
+    `sha256` is told by mirrors that `rocmenv mirror` made. A bucket's ETag is not kept: of
+    files in several parts it is no digest of the content.
     """
 
     name: str
     time: float | None = None
     size: int | None = None
+    sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ def _anchors(page: bytes, url: str) -> tuple[Listed, ...]:
 def _array(text: str, start: int, url: str) -> tuple[Listed, ...]:
     try:
         rows, _ = json.JSONDecoder().raw_decode(text, start)
-        return tuple(Listed(str(row["name"]), _time(row.get("mtime"))) for row in rows)
+        return tuple(_row(row) for row in rows)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _unknown(url, text[start:].encode()) from error
 
@@ -121,6 +124,16 @@ def _time(value: object) -> float | None:
     if isinstance(value, (int, float)) and 0 <= value < _LAST_TIME:
         return float(value)
     return None
+
+
+def _row(row: dict[str, object]) -> Listed:
+    size, digest = row.get("size"), row.get("sha256")
+    return Listed(
+        str(row["name"]),
+        _time(row.get("mtime")),
+        size if isinstance(size, int) and size >= 0 else None,
+        digest if isinstance(digest, str) and _DIGEST.fullmatch(digest) else None,
+    )
 
 
 def _bucket(reader: Reader, url: str, content: bytes) -> Page:

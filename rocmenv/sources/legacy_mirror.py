@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import HostError
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.probe.host import glibc
-from rocmenv.sources import catalog
 from rocmenv.sources.amd import ARCHITECTURE
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.mirror import copy
 from rocmenv.sources.apt.repository import Repository
-from rocmenv.sources.base import MirrorFile, MirrorPlan
+from rocmenv.sources.base import MirrorFile, MirrorPlan, largest_first
 from rocmenv.sources.keyring import read_keyring
 from rocmenv.sources.legacy import (
     folder,
@@ -24,10 +23,10 @@ from rocmenv.sources.legacy import (
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from rocmenv.fetch.transfer import Downloads
-    from rocmenv.model.version import Spec, Version
+    from rocmenv.model.version import Version
     from rocmenv.sources.apt.index import Index, Package
     from rocmenv.sources.apt.mirror import Copied
     from rocmenv.sources.apt.relation import Relation
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def plan(
-    data: Catalog, spec: Spec, request: Request, downloads: Downloads, extent: Extent
+    data: Catalog, release: Version, request: Request, downloads: Downloads, extent: Extent
 ) -> MirrorPlan:
     """The mirror of one release, as `ops.mirror` asks for it. Reads and verifies the indexes.
 
@@ -44,11 +43,10 @@ def plan(
     installed does not count.
 
     Raises:
-        ResolveError: no such release, profile or package.
+        ResolveError: no such profile or package.
         RepositoryError, SignatureError, TransferError: as installing does.
         HostError: no suite fits this machine, and none was named.
     """
-    release = catalog.pick(data, spec, "legacy")
     channel = data.channels["legacy"]
     address = channel.at(request.mirror)
     base = channel.base.format(mirror=address, dir=folder(release))
@@ -61,22 +59,22 @@ def plan(
     ]
     copies = _copies(repositories, remembered, release, extent)
     below = channel.base.format(mirror="", dir=folder(release)).strip("/")
-    packages: dict[str, MirrorFile] = {}
-    for one in copies:
-        for package in _packages(one.loaded.index, ARCHITECTURE, release, request, extent):
-            path = f"{below}/{package.filename}"
-            packages[path] = MirrorFile(path, one.loaded.artifact(package))
+    packages = [
+        one.loaded.mirrored(package, below)
+        for one in copies
+        for package in _packages(one.loaded.index, ARCHITECTURE, release, request, extent)
+    ]
     return MirrorPlan(
         version=release,
         channel="legacy",
         origin=", ".join(one.loaded.repository.origin for one in copies),
         files=(
-            *sorted(packages.values(), key=lambda file: (-file.size, file.path)),
+            *largest_first(packages),
             MirrorFile(channel.key.format(mirror="").strip("/"), content=key),
-            *(file for one in copies for file in _metadata(one, below)),
+            *(file for one in copies for file in one.mirrored(below)),
         ),
-        listing=channel.index.format(mirror="").lstrip("/"),
         notes=tuple(note for one in copies for note in one.loaded.notes),
+        installs=(extent.install_options(request, by_gpu=False),),
     )
 
 
@@ -122,9 +120,3 @@ def _packages(
         return tuple(index)
     roots = roots_of(index, release, request)
     return close(roots, index, architecture=architecture, on_host=on_host).packages
-
-
-def _metadata(copied: Copied, below: str) -> Iterator[MirrorFile]:
-    repository = copied.loaded.repository
-    for name, content in copied.files.items():
-        yield MirrorFile(f"{below}/dists/{repository.suite}/{name}", content=content)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rocmenv.errors import ResolveError, visible
+from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Part, Request
+from rocmenv.sources.incomplete import missing
 from rocmenv.sources.packages import assemble, job_of
 from rocmenv.sources.recipes import recipe_of
 from rocmenv.sources.remembered import Remembered
@@ -112,6 +114,15 @@ def plan(data: Catalog, locked: Locked, downloads: Downloads) -> Plan:
         return LockedWheels(locked)
     msg = f"this rocmenv cannot install from a lock what the channel {visible(locked.channel)} gave"
     raise ResolveError(msg, hint="update rocmenv, or lock another channel: `rocmenv lock`")
+
+
+def refuse_incomplete(locked: Locked, mirror: str, downloads: Downloads) -> None:
+    """`NotThereError` when the mirror is known to lack a file of the lock."""
+    error = missing(locked.items, mirror, downloads)
+    if error is not None:
+        msg = f"{error.message}, though the lock names it"
+        hint = "`rocmenv mirror --locked --to DIR` makes a mirror with all of them"
+        raise NotThereError(msg, hint=hint) from error
 
 
 def _tarball(locked: Locked, downloads: Downloads) -> TarballPlan:

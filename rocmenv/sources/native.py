@@ -127,27 +127,47 @@ def profiles(data: Catalog, own: str | None, host: tuple[int, ...] | None) -> li
 def _open(
     data: Catalog, release: Version, request: Request, reader: Remembered
 ) -> LoadedRepository:
+    names = [request.suite] if request.suite else host_profiles(data)
+    absent = NotThereError(data.place(release).mirror)
+    for repository in repositories(data, release, names, request, reader):
+        try:
+            return repository.load(reader)
+        except NotThereError as error:
+            absent = error
+    reader.refuse_if_offline(absent)
+    raise no_packages(data, release, names, request) from absent
+
+
+def host_profiles(data: Catalog) -> list[str]:
+    """The systems whose packages to try on this machine; raises as `profiles`."""
+    return profiles(data, system_profile(), glibc())
+
+
+def repositories(
+    data: Catalog, release: Version, names: Sequence[str], request: Request, reader: Remembered
+) -> list[Repository]:
+    """The repositories of the systems `names`, with their key; `RepositoryError` if none signs."""
     place = data.place(release)
-    names = [request.suite] if request.suite else profiles(data, system_profile(), glibc())
     bases = [place.packages_base(name, request.mirror) for name in names]
     if None in bases or not place.fingerprint:
         msg = f"AMD does not sign the packages of {release} (line `{place.line}`)"
         raise RepositoryError(msg, hint="take the archive: `--channel tarball`")
     keyring = read_keyring(request.keyring or place.key_address(request.mirror), reader)
     fingerprints = frozenset({request.fingerprint or place.fingerprint})
-    absent = NotThereError(place.mirror)
-    for base in bases:
-        repository = Repository(
-            base or "", _SUITE, (_COMPONENT,), ARCHITECTURE, keyring, fingerprints
-        )
-        try:
-            return repository.load(reader)
-        except NotThereError as error:
-            absent = error
-    reader.refuse_if_offline(absent)
+    return [
+        Repository(base or "", _SUITE, (_COMPONENT,), ARCHITECTURE, keyring, fingerprints)
+        for base in bases
+    ]
+
+
+def no_packages(
+    data: Catalog, release: Version, names: Sequence[str], request: Request
+) -> RepositoryError:
+    """The error for a server that has packages for none of the systems `names`."""
     tried = " or ".join(f"`{name}`" for name in names)
-    msg = f"{shown(request.mirror or place.mirror)} has no packages of {release} for {tried}"
-    raise RepositoryError(msg, hint="name another system: `--suite ubuntu2404`") from absent
+    at = shown(request.mirror or data.place(release).mirror)
+    msg = f"{at} has no packages of {release} for {tried}"
+    return RepositoryError(msg, hint="name another system: `--suite ubuntu2404`")
 
 
 def roots(index: Index, release: Version, request: Request) -> list[str]:

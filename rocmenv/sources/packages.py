@@ -17,12 +17,14 @@ from rocmenv.model.manifest import FOLDER, LINK
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Built, Part
+from rocmenv.sources.incomplete import missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from rocmenv.fetch.pipeline import Fetcher
+    from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.version import Version
     from rocmenv.sources.base import Lost, Request, Work
     from rocmenv.sources.remembered import Remembered
@@ -164,11 +166,21 @@ class PackagePlan:
         try:
             return assemble(self.recipe, self._jobs(), self.items, work, self.request.keep())
         except NotThereError as error:
-            msg = f"{error.message}, though the signed index lists it"
-            raise NotThereError(msg, hint=_INCOMPLETE) from error
+            raise _incomplete(error) from error
+
+    def refuse_incomplete(self, downloads: Downloads) -> None:
+        """`NotThereError` when the mirror is known to lack a package."""
+        mirror = self.request.mirror
+        error = missing(self.items, mirror, downloads) if mirror else None
+        if error is not None:
+            raise _incomplete(error) from error
 
     def _jobs(self) -> list[Job]:
         return [c.home.job(c.package, self.recipe.mapping(c.package)) for c in self.chosen]
+
+
+def _incomplete(error: NotThereError) -> NotThereError:
+    return NotThereError(f"{error.message}, though the signed index lists it", hint=_INCOMPLETE)
 
 
 def assemble(

@@ -103,12 +103,10 @@ def plan(
     debian_architecture()
     remembered = Remembered(downloads)
     repository = _open(place, release, request, remembered)
-    index = repository.index if place.is_legacy else _of_release(repository.index, release)
-    roots = _legacy_roots if place.is_legacy else _amdrocm_roots
-    wanted = roots(index, place, release, request)
+    index = index_of(repository, place, release)
     host = read_host()
     closure = close(
-        wanted,
+        roots_of(index, place, release, request),
         index,
         # What the repository has is taken from there: another ROCm on the host must not
         # stand in for one of this release.
@@ -128,23 +126,43 @@ def plan(
     )
 
 
+def index_of(repository: LoadedRepository, place: RpmPlace, release: Version) -> Index:
+    """The packages of a repository that are of `release`."""
+    return repository.index if place.is_legacy else _of_release(repository.index, release)
+
+
+def roots_of(index: Index, place: RpmPlace, release: Version, request: Request) -> list[str]:
+    """The packages to begin with; `ResolveError` when there are none, or not for a GPU."""
+    roots = _legacy_roots if place.is_legacy else _amdrocm_roots
+    return roots(index, place, release, request)
+
+
 def _open(
     place: RpmPlace, release: Version, request: Request, downloads: Remembered
 ) -> LoadedRepository:
-    keyring = _keyring((request.keyring,) if request.keyring else place.keys, downloads)
-    pins = frozenset({request.fingerprint}) if request.fingerprint else place.fingerprints
     absent = NotThereError("no address of a repository is known")
-    for base in place.bases:
-        repository = Repository(base, _ARCHITECTURES, keyring, pins)
+    for repository in repositories(place, request, downloads):
         try:
             return repository.load(downloads)
         except NotThereError as error:
             absent = error
     downloads.refuse_if_offline(absent)
+    raise no_repository(place, release)
+
+
+def repositories(place: RpmPlace, request: Request, downloads: Remembered) -> list[Repository]:
+    """The repositories of a place in the order to try, with their key."""
+    keyring = _keyring((request.keyring,) if request.keyring else place.keys, downloads)
+    pins = frozenset({request.fingerprint}) if request.fingerprint else place.fingerprints
+    return [Repository(base, _ARCHITECTURES, keyring, pins) for base in place.bases]
+
+
+def no_repository(place: RpmPlace, release: Version) -> RepositoryError:
+    """The error for a server that has none of the repositories of a place."""
     tried = ", ".join(f"`{shown(base)}`" for base in place.bases) or "none"
     msg = f"no RPM repository of release {release} was found (tried: {tried})"
     hint = "`rocmenv install --list --online` shows what the server has; `--suite` picks a folder"
-    raise RepositoryError(msg, hint=hint)
+    return RepositoryError(msg, hint=hint)
 
 
 def _keyring(places: Sequence[str], downloads: Remembered) -> bytes:

@@ -61,6 +61,12 @@ _PROFILES = (
 )
 
 
+def every_folder(release: Version, *, is_legacy: bool) -> tuple[str, ...]:
+    """All folders, or profiles, that AMD may have builds of `release` in, for any machine."""
+    builds = _legacy(release) if is_legacy else _PROFILES
+    return tuple(folder for build in builds for folder in build.folders)
+
+
 def _legacy(release: Version) -> Iterable[Build]:
     numbers = release.release[:3]
     if numbers >= (7, 0, 2):

@@ -20,7 +20,7 @@ from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.model.version import Version
 from rocmenv.sources.base import Built, Part
-from rocmenv.sources.catalog import address, tarball_name
+from rocmenv.sources.catalog import address, checked_mirror, tarball_name
 from rocmenv.sources.index_page import read_page
 from rocmenv.sources.legacy_rules import PROFILES
 from rocmenv.sources.remembered import Remembered
@@ -58,6 +58,7 @@ class Archive:
     index: str
     time: float | None = None
     size: int | None = None
+    sha256: str | None = None
 
     @property
     def url(self) -> str:
@@ -76,9 +77,8 @@ def archives(files: Iterable[Listed], index: str) -> list[Archive]:
     for file in files:
         match = _NAME.fullmatch(file.name)
         if match and not match[2].endswith(_NOT_FOR_USE):
-            found.append(
-                Archive(file.name, match[1], match[2], match[3], index, file.time, file.size)
-            )
+            told = (file.time, file.size, file.sha256)
+            found.append(Archive(file.name, match[1], match[2], match[3], index, *told))
     return found
 
 
@@ -177,35 +177,68 @@ def plan(
     """
     check_host(release)
     _check_profile(request.profile)
-    place = data.place(release)
     remembered = Remembered(downloads)
+    found = offer(data, release, request, remembered)
+    group = choose_group(found.archives, request.targets, request.families)
+    if group is None:
+        raise found.lacking(request)
+    archive, notes = found.archives[group], found.notes
+    if request.targets and group == ALL:
+        notes = (*notes, f"the archive for every GPU is taken: {_why_all(found.archives, request)}")
+    return TarballPlan(
+        version=version,
+        archive=with_size(archive, downloads, found.guessed),
+        sha256=digest_of(data, archive),
+        remembered=remembered,
+        request=request,
+        notes=notes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a place has of one release for Linux: archives by group, and what there is to say.
+
+    `base` is the address that the place's paths begin at. `listed` are all archives there.
+    `guessed` says why the names are guesses, empty for those of a list.
+    """
+
+    release: Version
+    base: str
+    archives: Mapping[str, Archive]
+    listed: tuple[Archive, ...]
+    notes: tuple[str, ...]
+    guessed: str = ""
+
+    def lacking(self, request: Request) -> ResolveError:
+        """The error for a request that none of the archives is for."""
+        return _no_group(self.release, self.base, sorted(self.archives), request, self.listed)
+
+
+def offer(data: Catalog, release: Version, request: Request, reader: Remembered) -> Offer:
+    """The archives of `release`, by the pages of its place, or by the catalogue without any."""
+    place = data.place(release)
     known = data.release(release)
     text = known.text if known and known.text else str(release.without_local)
     if place.line in ("dev", "bkc"):
         text = str(release)
-    listed, notes, unread = _listed(place, request.mirror, remembered)
+    listed, notes, unread = _listed(place, request.mirror, reader)
     offered = {a.group: a for a in listed if a.system == "linux" and a.text == text}
     guessed = ""
     if not listed:
         offered = _guessed(data, place, release, text, request)
         guessed = f"no list to choose from: {unread.message}"
         if not offered:
-            remembered.refuse_if_offline(unread)
+            reader.refuse_if_offline(unread)
         notes.append(f"{guessed}; the archive's name is taken from rocmenv's own list")
-    group = choose_group(offered, request.targets, request.families)
-    if group is None:
-        raise _no_group(release, place, sorted(offered), request, listed)
-    archive = offered[group]
-    if request.targets and group == ALL:
-        notes.append(f"the archive for every GPU is taken: {_why_all(offered, request)}")
-    return TarballPlan(
-        version=version,
-        archive=_with_size(archive, downloads, guessed),
-        sha256=data.hashes.get((archive.text, archive.system, group)),
-        remembered=remembered,
-        request=request,
-        notes=tuple(notes),
-    )
+    base = checked_mirror(request.mirror) or place.mirror
+    return Offer(release, base, offered, tuple(listed), tuple(notes), guessed)
+
+
+def digest_of(data: Catalog, archive: Archive) -> str | None:
+    """The SHA-256 of an archive, where anybody has recorded one; the catalogue's counts first."""
+    recorded = data.hashes.get((archive.text, archive.system, archive.group))
+    return recorded or archive.sha256
 
 
 def _check_profile(profile: str) -> None:
@@ -249,15 +282,14 @@ def _guessed(
 
 def _no_group(
     release: Version,
-    place: Place,
+    base: str,
     groups: Sequence[str],
     request: Request,
     listed: Sequence[Archive],
 ) -> ResolveError:
     if not groups:
         texts = sorted({a.version for a in listed if a.system == "linux"})
-        where = shown(request.mirror or place.mirror)
-        msg = f"there is no archive of {release} for Linux at {where}"
+        msg = f"there is no archive of {release} for Linux at {shown(base)}"
         newest = f"the newest there is {texts[-1]}; " if texts else ""
         pre = "" if release.is_final else " --pre"
         hint = f"{newest}`rocmenv install --list --online{pre}` shows them all"
@@ -281,7 +313,7 @@ def _why_all(offered: Collection[str], request: Request) -> str:
     return f"none of the others has code for {' and '.join(request.targets)}"
 
 
-def _with_size(archive: Archive, downloads: Downloads, guessed: str) -> Archive:
+def with_size(archive: Archive, downloads: Downloads, guessed: str = "") -> Archive:
     """The archive with its size as the server tells it, where it does.
 
     `guessed` says why its name is a guess, which is told when there is no such archive.

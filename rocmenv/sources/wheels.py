@@ -104,27 +104,36 @@ class WheelsPlan:
             artifact = Artifact(file.url, file.name, file.size, file.sha256)
             path = work.downloads.fetch(artifact, work.on_bytes)
             yield pick, path
-            for need in () if pick.is_sources else _needs(path, file.name):
-                name = canonicalize_name(need.name)
-                if name not in have:
-                    have[name] = self._needed(pick, need)
-                    waiting.append(have[name])
-                elif not need.specifier.contains(have[name].version, prereleases=True):
-                    msg = f"`{file.name}` needs {need}, and the release has {have[name].version}"
-                    raise RepositoryError(msg, hint="`--channel tarball` needs no packages")
+            waiting.extend(needed_by(pick, path, self.index, have))
 
-    def _needed(self, pick: Pick, need: Requirement) -> Pick:
-        found = self.index.find(
-            canonicalize_name(need.name),
-            lambda version: need.specifier.contains(version, prereleases=True),
+
+def needed_by(pick: Pick, path: Path, index: WheelIndex, have: dict[str, Pick]) -> Iterator[Pick]:
+    """What `pick`, whose file is `path`, needs besides `have`, which gets it; from its index.
+
+    `RepositoryError` for what the index lacks, and for what is there in another version.
+    """
+    for need in () if pick.is_sources else _needs(path, pick.file.name):
+        name = canonicalize_name(need.name)
+        if name not in have:
+            have[name] = _needed(pick, need, index)
+            yield have[name]
+        elif not need.specifier.contains(have[name].version, prereleases=True):
+            msg = f"`{pick.file.name}` needs {need}, and the release has {have[name].version}"
+            raise RepositoryError(msg, hint="`--channel tarball` needs no packages")
+
+
+def _needed(pick: Pick, need: Requirement, index: WheelIndex) -> Pick:
+    found = index.find(
+        canonicalize_name(need.name),
+        lambda version: need.specifier.contains(version, prereleases=True),
+    )
+    if found is None:
+        msg = (
+            f"`{pick.file.name}` needs {need}, which {shown(index.url)} does not have; "
+            "no other index is asked"
         )
-        if found is None:
-            msg = (
-                f"`{pick.file.name}` needs {need}, which {shown(self.index.url)} does not have; "
-                "no other index is asked"
-            )
-            raise RepositoryError(msg, hint="`--mirror URL` names an index that has it")
-        return found
+        raise RepositoryError(msg, hint="`--mirror URL` names an index that has it")
+    return found
 
 
 def plan(
@@ -137,7 +146,7 @@ def plan(
     return WheelsPlan(
         version=version,
         index=chosen.index,
-        picks=tuple(_with_size(pick, downloads) for pick in chosen.picks),
+        picks=tuple(with_size(pick, downloads) for pick in chosen.picks),
         remembered=remembered,
         request=request,
         notes=chosen.notes,
@@ -161,7 +170,7 @@ def _needs(path: Path, name: str) -> list[Requirement]:
     return [need for need in found if need.marker is None or need.marker.evaluate({"extra": ""})]
 
 
-def _with_size(pick: Pick, downloads: Downloads) -> Pick:
+def with_size(pick: Pick, downloads: Downloads) -> Pick:
     """The pick with the size of its file as the server tells it, where it does."""
     if pick.file.size is not None:
         return pick

@@ -112,9 +112,10 @@ def plain_server(folder: Path) -> Iterator[str]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """The files of a mirror but for the pages and the lock."""
+    """The files of a mirror but for the pages, the list of files and the lock."""
     found = (path for path in folder.rglob("*") if path.is_file())
-    kept = (path for path in found if path.name not in ("index.html", ".rocmenv-lock"))
+    ours = ("index.html", "rocmenv-files.json", ".rocmenv-lock")
+    kept = (path for path in found if path.name not in ours)
     return {str(path.relative_to(folder)): path.read_bytes() for path in kept}
 
 
@@ -263,12 +264,28 @@ def test_a_mirror_of_a_smaller_profile_says_what_it_lacks(
     with plain_server(folder) as url:
         where = folder.as_uri() if by_file else url
         environ = {"ROCMENV_MIRROR": where, "ROCMENV_FINGERPRINT": origin.fingerprint}
-        result = rocmenv("install", "6.3.0", "--profile", "sdk", "-q", **environ)
-        assert "6.3.0_" in result.refused()
-        assert result.message.endswith("though the signed index lists it")
-        assert "`rocmenv mirror` has the packages of its `--profile`" in result.hint
+        words = ("install", "6.3.0", "--profile", "sdk", "-q")
+        for more in ((), ("--dry-run",)):
+            result = rocmenv(*words, *more, **environ)
+            assert "6.3.0_" in result.refused()
+            assert result.message.endswith("though the signed index lists it")
+            assert "`rocmenv mirror` has the packages of its `--profile`" in result.hint
+        assert not (rocmenv.root.cache / "sha256").exists(), "nothing was downloaded"
+        (folder / "rocmenv-files.json").unlink()
+        late = rocmenv(*words, **environ).refused()  # by the download
+        assert late.endswith("though the signed index lists it")
         assert not rocmenv.root.version(Version.parse("6.3.0")).exists()
         rocmenv("install", "6.3.0", "--profile", "runtime", **environ).fine()
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "[[1]]", "7"])
+def test_a_list_of_files_that_is_wrong_does_no_harm(
+    copied: Callable[..., Result], origin: Mirror, folder: Path, rocmenv: Runner, text: str
+) -> None:
+    copied("6.3.0").fine()
+    (folder / "rocmenv-files.json").write_text(text)
+    with plain_server(folder) as url:
+        rocmenv("install", "6.3.0", "--mirror", url, "--fingerprint", origin.fingerprint).fine()
 
 
 @pytest.mark.parametrize("file", ["InRelease", f"{PACKED}.xz", "deb"])
@@ -438,7 +455,7 @@ def test_a_page_of_somebody_else_stays(copied: Callable[..., Result], folder: Pa
         (("nonsense!",), "is not a version"),
         (("6.3.0", "--profile", "hpi"), "`hpi` is not a profile"),
         (("6.3.0", "--with", "rocblass"), "rocblass"),
-        (("10.0.0",), "is not in AMD's legacy repositories"),
+        (("10.0.0", "--channel", "legacy"), "is not in AMD's legacy repositories"),
         (("6.3.0", "--fingerprint", "0" * 40), "which is not the key expected"),
         (("6.3.0", "--mirror", "http://127.0.0.1:9/x"), "no connection"),
     ],
@@ -469,7 +486,7 @@ def test_a_machine_without_glibc_mirrors_for_others(
 
 @pytest.mark.parametrize("path", ["../x", "a/../../x", "/etc/x", "a//b", "", ".rocmenv-parts/x"])
 def test_an_unsafe_name_is_refused(tmp_path: Path, path: str) -> None:
-    plan = MirrorPlan(Version.parse("6.3.0"), "x", "x", (MirrorFile(path, content=b"x"),), "x/")
+    plan = MirrorPlan(Version.parse("6.3.0"), "x", "x", (MirrorFile(path, content=b"x"),))
     with pytest.raises(RepositoryError, match="cannot be the name"):
         ops.mirror([plan], tmp_path / "m", Downloads(tmp_path / "cache"), Silent())
     assert not (tmp_path / "m").exists()

@@ -165,7 +165,8 @@ def _lock_here(ctx: Context, spec: str | None, given: dict[str, object]) -> Path
 def _install_locked(ctx: Context, lock: Path, given: dict[str, object]) -> None:
     settings = Settings(ctx.process, ctx.root)
     locked = locks.wanted_at(lock)
-    locked = locked.at(locks.mirror_for(ctx.root, settings, locked, _text(given["mirror"])))
+    asked = _text(given["mirror"])
+    locked = locked.at(locks.mirror_for(ctx.root, settings, locked, asked))
     report = reporter(quiet=bool(given["quiet"]) or bool(given["as_json"]))
     if ctx.root.receipt(locked.version).is_file() and not given["reinstall"]:
         item = registry.find(ctx.root, locked.version)
@@ -180,6 +181,8 @@ def _install_locked(ctx: Context, lock: Path, given: dict[str, object]) -> None:
         tell(f"rocmenv: {locked.version} (set by {lock})")
     from rocmenv.sources import locked as source  # noqa: PLC0415 - where there is a lock
 
+    if asked is not None:
+        source.refuse_incomplete(locked, asked, downloads)
     plan = source.plan(load(ctx.root.catalog), locked, downloads)
     _carry_out(ctx, plan, downloads, given, report)
 

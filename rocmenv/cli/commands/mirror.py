@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rocmenv.cli.completion import complete_profile, complete_release
+from rocmenv.cli.completion import complete_profile, complete_release, complete_target
 from rocmenv.cli.output import amount, say, say_json
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
+from rocmenv.errors import UsageError
+from rocmenv.ops import lock as locks
 from rocmenv.ops import mirror as ops
 from rocmenv.ops.connect import downloads_for
+from rocmenv.ops.plan import AUTO
 from rocmenv.settings import PROFILE_NAMES, Settings
 from rocmenv.sources.base import Extent, MirrorPlan, Request
 from rocmenv.sources.catalog_file import load
@@ -21,17 +24,28 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-_CHANNELS = tuple(ops.CHANNELS)
+_PACKAGES = ("legacy", "rpm", "native", "wheels")
+"""The channels that have profiles."""
 
 
 @click.command("mirror")
-@click.argument(
-    "specs", metavar="VERSION...", nargs=-1, required=True, shell_complete=complete_release
-)
+@click.argument("specs", metavar="[VERSION]...", nargs=-1, shell_complete=complete_release)
 @click.option("--to", "to", metavar="DIR", required=True, help="The mirror's folder.")
 @click.option(
-    "--channel", type=click.Choice(_CHANNELS), default=_CHANNELS[0], help="What to mirror."
+    "--channel",
+    type=click.Choice((AUTO, *ops.CHANNELS)),
+    default=AUTO,
+    help="What to mirror; `auto` is what an install here would take.",
 )
+@click.option(
+    "--gpu",
+    "gpus",
+    metavar="TARGET",
+    multiple=True,
+    help="A GPU that installs will be for, a family, or `all`; else those found.",
+    shell_complete=complete_target,
+)
+@click.option("--all-gpus", is_flag=True, help="For installs for any GPU.")
 @click.option(
     "--profile",
     help=f"Set of packages: {', '.join(PROFILE_NAMES)}.",
@@ -39,6 +53,7 @@ _CHANNELS = tuple(ops.CHANNELS)
 )
 @click.option("--with", "extra", metavar="PACKAGE", multiple=True, help="A further package.")
 @click.option("--whole", is_flag=True, help="All packages of the repository.")
+@click.option("--locked", is_flag=True, help="The files of `rocm.lock`, for all its platforms.")
 @click.option("--suite", "suites", metavar="NAME", multiple=True, help="A suite, such as jammy.")
 @click.option("--all-suites", is_flag=True, help="All suites that the release has.")
 @click.option("--mirror", "source", metavar="URL", help="Where to copy from, in place of AMD's.")
@@ -54,23 +69,27 @@ def command(
     /,
     specs: tuple[str, ...],
     to: str,
-    channel: str,
-    suites: tuple[str, ...],
     **given: Any,  # noqa: ANN401 - each is of its option's type
 ) -> None:
     """Make a mirror of VERSIONs in a folder, from which other machines install.
 
-    The signed indexes are copied as they are, with the packages of the profile. Run it
-    again to add releases, to go on after a stop, or to check what is there.
+    Signed indexes are copied as they are, with the packages of the profile; of archives the
+    one for the GPU. Run it again to add releases, to go on after a stop, or to check what is
+    there.
     """
     settings = Settings(ctx.process, ctx.root)
     report = reporter(quiet=given["quiet"] or given["as_json"])
+    if given["gpus"] and given["all_gpus"]:
+        msg = "`--gpu` and `--all-gpus` are both given"
+        raise UsageError(msg, hint="leave one of them out")
     downloads = downloads_for(ctx.process, ctx.root, settings, offline=given["offline"])
-    request = _request(settings, given)
+    what = _wanted(settings, given)
     folder = ops.mirror_folder(to, ctx.process.cwd)
-    report.step("reading the indexes")
-    extent = Extent(whole=given["whole"], suites=suites, all_suites=given["all_suites"])
-    wanted = ops.plans(load(ctx.root.catalog), channel, specs, request, downloads, extent)
+    if given["locked"]:
+        wanted = ops.locked_plans(locks.read(_lock(ctx, specs)), given["source"])
+    else:
+        data = load(ctx.root.catalog)
+        wanted = ops.plans(ctx.process, settings, data, _named(specs), what, downloads, report)
     if given["dry_run"]:
         _show(wanted, as_json=given["as_json"])
         return
@@ -85,28 +104,57 @@ def command(
     report.step(
         f"{folder} has {made.files} files ({amount(made.size)}), {made.fetched} of them new"
     )
-    _say_commands(folder, _install_words(made.versions[0].xyz, request, suites))
+    if given["locked"]:
+        _say_commands(folder, ["rocmenv", "install", "--locked"])
+        return
+    for plan in wanted:
+        for options in plan.installs:
+            _say_commands(folder, [*_install_words(plan, what.request), *options])
 
 
-def _request(settings: Settings, given: Mapping[str, Any]) -> Request:
-    return Request(
+def _named(specs: tuple[str, ...]) -> tuple[str, ...]:
+    if not specs:
+        msg = "a version is missing"
+        raise UsageError(msg, hint="`rocmenv mirror latest --to DIR`, or `--locked` for rocm.lock")
+    return specs
+
+
+def _lock(ctx: Context, specs: tuple[str, ...]) -> Path:
+    """The lock that counts here."""
+    if specs:
+        msg = "`--locked` mirrors what the lock says, not a version of its own"
+        raise UsageError(msg, hint="`rocmenv mirror --locked --to DIR`")
+    found = locks.nearest(ctx.process.cwd)
+    if found is None:
+        msg = "there is no rocm.lock here"
+        raise UsageError(msg, hint="make one: `rocmenv lock`")
+    return found
+
+
+def _wanted(settings: Settings, given: Mapping[str, Any]) -> ops.Wanted:
+    request = Request(
         profile=given["profile"] or settings["profile"],
         extra=given["extra"],
-        mirror=given["source"] or settings["legacy.mirror"],
-        keyring=given["keyring"] or settings["legacy.keyring"],
-        fingerprint=given["fingerprint"] or settings["legacy.fingerprint"],
+        mirror=given["source"],
+        keyring=given["keyring"],
+        fingerprint=given["fingerprint"],
     )
+    extent = Extent(
+        whole=given["whole"],
+        suites=given["suites"],
+        all_suites=given["all_suites"],
+        all_gpus=given["all_gpus"],
+    )
+    return ops.Wanted(given["channel"], given["gpus"], request, extent)
 
 
-def _install_words(version: str, request: Request, suites: Sequence[str]) -> list[str]:
-    """The install that finds all it needs in the mirror, but for `--mirror`."""
-    words = ["rocmenv", "install", version, "--profile", request.profile]
-    for name in request.extra:
-        words += ["--with", name]
-    if suites:
-        words += ["--suite", suites[0]]
-    if request.fingerprint:
-        words += ["--fingerprint", request.fingerprint]
+def _install_words(plan: MirrorPlan, request: Request) -> list[str]:
+    """The install that finds all it needs in the mirror, but for the plan's own options."""
+    words = ["rocmenv", "install", str(plan.version), "--channel", plan.channel]
+    if plan.channel in _PACKAGES:
+        words += ["--profile", request.profile]
+        for name in request.extra:
+            words += ["--with", name]
     return words
 
 

@@ -10,6 +10,7 @@ from rocmenv.errors import RepositoryError, SignatureError
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.sources.apt.index import Index
 from rocmenv.sources.apt.repository import LoadedRepository, by_hash, unpacked
+from rocmenv.sources.base import MirrorFile
 
 if TYPE_CHECKING:
     from rocmenv.sources.apt.release import ReleaseFile
@@ -29,6 +30,11 @@ class Copied:
 
     loaded: LoadedRepository
     files: dict[str, bytes]
+
+    def mirrored(self, below: str) -> list[MirrorFile]:
+        """These files in a mirror that has the repository in the folder `below`."""
+        suite = f"{below}/dists/{self.loaded.repository.suite}"
+        return [MirrorFile(f"{suite}/{name}", content=data) for name, data in self.files.items()]
 
 
 def copy(repository: Repository, downloads: Reader, *, now: datetime | None = None) -> Copied:

@@ -20,6 +20,7 @@ from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.release import Artifact
 from rocmenv.sources.apt.index import Index
 from rocmenv.sources.apt.release import ReleaseFile, parse_release
+from rocmenv.sources.base import MirrorFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -223,6 +224,10 @@ class LoadedRepository:
     def job(self, package: Package, mapping: Callable[[str], str | None]) -> Job:
         """How to fetch and unpack `package`; raises `RepositoryError` as `artifact`."""
         return Job(self.artifact(package), package.name, mapping)
+
+    def mirrored(self, package: Package, below: str) -> MirrorFile:
+        """`package` in a mirror that has the repository in the folder `below`."""
+        return MirrorFile(f"{below}/{package.filename}", self.artifact(package))
 
     def artifact(self, package: Package) -> Artifact:
         """What to download for `package`.

@@ -22,6 +22,7 @@ from rocmenv.fetch.pipeline import Job
 from rocmenv.fetch.rpm import Voucher
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.release import Artifact
+from rocmenv.sources.base import MirrorFile
 from rocmenv.sources.rpm.index import Index, parse_primary
 from rocmenv.sources.rpm.xml import read_xml
 
@@ -250,6 +251,10 @@ class LoadedRepository:
         home = self.repository
         voucher = Voucher(home.keyring, home.fingerprints, package.identity)
         return Job(artifact, package.name, mapping, "rpm", voucher)
+
+    def mirrored(self, package: Package, below: str) -> MirrorFile:
+        """`package` in a mirror that has the repository in the folder `below`."""
+        return MirrorFile(f"{below}/{package.href}", self.artifact(package))
 
     def artifact(self, package: Package) -> Artifact:
         """What to download for `package`; raises as `job`."""

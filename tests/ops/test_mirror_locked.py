@@ -1,0 +1,168 @@
+"""Static mirrors of exactly what a lock names."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rocmenv.errors import ResolveError
+from rocmenv.model.lock import Lock, Locked
+from rocmenv.model.receipt import Item
+from rocmenv.model.version import Version
+from rocmenv.ops import lock as locks
+from rocmenv.sources.locked_mirror import plan
+from tests.cli.runner import Result
+from tests.ops.test_lock import HERE, call, project, receipt  # noqa: F401 - fixtures
+from tests.ops.test_mirror import contents
+from tests.ops.test_mirror_tarball import address_of
+from tests.sources.test_legacy import (  # noqa: F401 - as above
+    Mirror,
+    _machine,
+    made,
+    mirror,
+)
+from tests.sources.test_tarball import Vendor, name, vendor  # noqa: F401 - as above
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "my mirror"
+
+
+def wanted(project: Path) -> dict[str, str]:  # noqa: F811
+    """The files of the lock with their digests, by their names in a mirror."""
+    entry = locks.read(project / "rocm.lock").platforms[0]
+    return {item.url.rpartition("/")[2].replace("%2B", "+"): item.sha256 for item in entry.items}
+
+
+@pytest.mark.parametrize("by_file", [True, False])
+@pytest.mark.parametrize("version", ["6.3.0", "10.0.1"])
+def test_another_machine_installs_the_lock_from_it(
+    call: Call,  # noqa: F811
+    tmp_path: Path,
+    project: Path,  # noqa: F811
+    mirror: Mirror,  # noqa: F811
+    vendor: Vendor,  # noqa: F811
+    folder: Path,
+    version: str,
+    *,
+    by_file: bool,
+) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.0.1"), name("gfx110X-all", "10.0.1"))
+    (project / ".rocm-version").write_text(f"{version}\n")
+    call("lock").fine()
+    told = call("mirror", "--locked", "--to", str(folder)).fine().splitlines()
+    assert {path.rpartition("/")[2] for path in contents(folder)} == set(wanted(project))
+    for site in (mirror.site, vendor.site):
+        site.files.clear()
+        site.seen.clear()
+    by_address, by_host = (shlex.split(line, comments=True) for line in told)
+    with address_of(folder, by_file=by_file) as url:
+        words = by_address if by_file else [w.replace("http://HOST:8000", url) for w in by_host]
+        assert words == ["rocmenv", "install", "--locked", "--mirror", url]
+        call(*words[1:], root="two").fine()
+    assert sorted(receipt(tmp_path, "two", version).values()) == sorted(wanted(project).values())
+    assert mirror.site.seen == vendor.site.seen == []
+
+
+@pytest.mark.parametrize("by_file", [True, False])
+def test_a_file_that_it_lacks_is_told_before_a_download(
+    call: Call,  # noqa: F811
+    tmp_path: Path,
+    folder: Path,
+    *,
+    by_file: bool,
+) -> None:
+    call("lock", "--profile", "runtime").fine()
+    call("mirror", "--locked", "--to", str(folder)).fine()
+    call("lock").fine()
+    with address_of(folder, by_file=by_file) as url:
+        result = call("install", "--locked", "--mirror", url, "-q", root="two")
+        assert result.refused().endswith("though the lock names it")
+        assert "mirror --locked" in result.hint
+        assert not (tmp_path / "two/cache").exists()
+        call("mirror", "--locked", "--to", str(folder)).fine()
+        call("install", "--locked", "--mirror", url, "-q", root="two").fine()
+
+
+def test_the_files_of_all_platforms(
+    call: Call,  # noqa: F811
+    project: Path,  # noqa: F811
+    folder: Path,
+) -> None:
+    call("lock", "--profile", "runtime").fine()
+    path = project / "rocm.lock"
+    path.write_text(path.read_text().replace(HERE, "linux-other"))
+    call("lock", "--with", "rccl").fine()
+    call("mirror", "--locked", "--to", str(folder)).fine()
+    both = {item.sha256 for entry in locks.read(path).platforms for item in entry.items}
+    assert len(list(folder.rglob("*.deb"))) == len(both)
+    again = json.loads(call("mirror", "--locked", "--json", "--to", str(folder)).fine())
+    assert (again["files"], again["fetched"]) == (len(both), 0)
+    assert again["versions"] == ["6.3.0"]
+
+
+def test_from_another_mirror(
+    call: Call,  # noqa: F811
+    mirror: Mirror,  # noqa: F811
+    folder: Path,
+) -> None:
+    call("lock").fine()
+    call("mirror", "--locked", "--to", str(folder)).fine()
+    mirror.site.files.clear()
+    again = folder.with_name("again")
+    words = ("--offline", "--mirror", folder.as_uri(), "--to", str(again))
+    call("mirror", "--locked", *words).fine()
+    assert contents(again) == contents(folder)
+
+
+def test_a_file_that_was_replaced_is_refused(
+    call: Call,  # noqa: F811
+    mirror: Mirror,  # noqa: F811
+    folder: Path,
+) -> None:
+    call("lock").fine()
+    place = f"/rocm/apt/6.3/pool/{mirror.debs['hipcc6.3.0'].name}"
+    mirror.site.files[place] = mirror.site.files[place][:-1] + b"\x01"
+    assert "sha256" in call("mirror", "--locked", "-q", "--to", str(folder)).refused()
+    assert not list(folder.rglob("hipcc*"))
+
+
+def test_wrong_words_are_refused(
+    call: Call,  # noqa: F811
+    folder: Path,
+) -> None:
+    to = ("-q", "--to", str(folder))
+    assert call("mirror", *to).refused(2) == "a version is missing"
+    assert call("mirror", "--locked", *to).refused(2) == "there is no rocm.lock here"
+    call("lock").fine()
+    assert "not a version of its own" in call("mirror", "6.3.0", "--locked", *to).refused(2)
+    assert "address of a mirror" in call("mirror", "--locked", "--mirror", "x", *to).refused()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("base", ["", "http://other.example/rocm", "http://m.example/rocm2"])
+def test_a_file_at_another_server_is_refused(base: str) -> None:
+    item = Item("a", "http://m.example/rocm/a.deb", 1, "0" * 64, "1")
+    entry = Locked(
+        platform=HERE,
+        spec="6.3",
+        version=Version.parse("6.3.0"),
+        channel="legacy",
+        origin="x",
+        mirror=base,
+        profile="hip",
+        extra=(),
+        targets=(),
+        prune=False,
+        items=(item,),
+    )
+    with pytest.raises(ResolveError, match=r"cannot stand in for `http://m\.example/rocm/a\.deb`"):
+        plan(entry)
+    assert Lock((entry,)).on(HERE) == entry

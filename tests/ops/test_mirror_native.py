@@ -1,0 +1,195 @@
+"""Static mirrors of AMD's newer Debian packages."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rocmenv.model.version import Version
+from rocmenv.sources import native
+from rocmenv.store import registry
+from rocmenv.store.paths import Root
+from tests.cli.runner import Result, Runner
+from tests.ops.test_mirror import contents
+from tests.ops.test_mirror_tarball import address_of
+from tests.sources.test_native import Mirror, built, mirror  # noqa: F401 - fixtures
+
+BASE = "core/packages/ubuntu2404"
+SDK = ["amdrocm-base10.0", "amdrocm-blas10.0-gfx1100", "amdrocm-core-dev10.0"]
+
+
+@pytest.fixture(autouse=True)
+def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with glibc 2.40 and nothing else."""
+    (tmp_path / "status").write_text(
+        "Package: libc6\nStatus: install ok installed\nVersion: 2.40-1\nArchitecture: amd64\n"
+    )
+    monkeypatch.setattr(native, "STATUS", str(tmp_path / "status"))
+    monkeypatch.setattr(native, "glibc", lambda: (2, 40))
+    monkeypatch.setattr(native, "system_profile", lambda: "ubuntu2404")
+    monkeypatch.setattr(native, "debian_architecture", lambda: "amd64")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "my mirror"
+
+
+@pytest.fixture
+def rocmenv(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Runner:
+    return Runner(capfd, Root(tmp_path / "root"), tmp_path)
+
+
+@pytest.fixture
+def copied(
+    rocmenv: Runner,
+    mirror: Mirror,  # noqa: F811
+    folder: Path,
+) -> Callable[..., Result]:
+    """`rocmenv mirror --channel native`, from the server into the folder."""
+
+    def call(*words: str, **environ: str) -> Result:
+        given = {"ROCMENV_THEROCK_MIRROR": f"{mirror.site.url}/rocm", **environ}
+        key = ("--fingerprint", mirror.fingerprint)
+        return rocmenv("mirror", "--channel", "native", *key, *words, "--to", str(folder), **given)
+
+    return call
+
+
+def debs(folder: Path) -> list[str]:
+    return sorted({path.name.partition("_")[0] for path in folder.rglob("*.deb")})
+
+
+def test_a_mirror_has_the_files_of_the_server(
+    copied: Callable[..., Result],
+    mirror: Mirror,  # noqa: F811
+    folder: Path,
+) -> None:
+    copied("10.0.0", "--profile", "sdk").fine()
+    found = contents(folder)
+    served = {path.removeprefix("/rocm/"): body for path, body in mirror.site.files.items()}
+    assert {path: served[path] for path in found} == found
+    assert found.keys() >= {f"{BASE}/dists/stable/InRelease", "gpg/packages.gpg"}
+    assert debs(folder) == sorted(["amdrocm-core-sdk10.0", *SDK])
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("--gpu", "gfx1100"), ["amdrocm-core-sdk10.0-gfx1100", *SDK]),
+        (("--all-gpus",), ["amdrocm-core-sdk10.0", "amdrocm-core-sdk10.0-gfx1100", *SDK]),
+        (("--whole",), None),
+        (("--with", "amdrocm10.0-gfx1100"), ["amdrocm-core-sdk10.0", "amdrocm10.0-gfx1100", *SDK]),
+    ],
+)
+def test_the_packages_of_the_gpus(
+    copied: Callable[..., Result],
+    mirror: Mirror,  # noqa: F811
+    folder: Path,
+    words: tuple[str, ...],
+    names: list[str] | None,
+) -> None:
+    copied("10.0.0", "--profile", "sdk", *words).fine()
+    every = {p.rpartition("/")[2].partition("_")[0] for p in mirror.site.files if ".deb" in p}
+    assert debs(folder) == sorted(names or every)
+
+
+@pytest.mark.parametrize("by_file", [True, False])
+@pytest.mark.parametrize("words", [(), ("--gpu", "gfx1100"), ("--suite", "ubuntu2404")])
+def test_another_rocmenv_installs_from_it(
+    copied: Callable[..., Result],
+    mirror: Mirror,  # noqa: F811
+    folder: Path,
+    rocmenv: Runner,
+    words: tuple[str, ...],
+    *,
+    by_file: bool,
+) -> None:
+    told = copied("10.0.0", "--profile", "sdk", *words).fine().splitlines()
+    mirror.site.files.clear()
+    mirror.site.seen.clear()
+    by_address, by_host = (shlex.split(line, comments=True) for line in told)
+    with address_of(folder, by_file=by_file) as url:
+        call = by_address if by_file else [w.replace("http://HOST:8000", url) for w in by_host]
+        assert call[:2] == ["rocmenv", "install"]
+        rocmenv(*call[1:]).fine()
+        item = registry.find(rocmenv.root, Version.parse("10.0.0"))
+        assert item.receipt.source == "native"
+        assert item.receipt.origin == f"{url}/{BASE} stable"
+        assert (Path(item.prefix) / "bin/hipcc").is_file()
+    assert mirror.site.seen == []
+
+
+@pytest.mark.parametrize("by_file", [True, False])
+def test_what_it_lacks_is_told_before_a_download(
+    copied: Callable[..., Result],
+    mirror: Mirror,  # noqa: F811
+    folder: Path,
+    rocmenv: Runner,
+    *,
+    by_file: bool,
+) -> None:
+    copied("10.0.0", "--profile", "hip").fine()
+    with address_of(folder, by_file=by_file) as url:
+        key = ("--fingerprint", mirror.fingerprint, "--mirror", url, "-q")
+        result = rocmenv("install", "10.0.0", "--channel", "native", "--profile", "sdk", *key)
+        assert result.refused().endswith("though the signed index lists it")
+        assert not (rocmenv.root.cache / "sha256").exists()
+
+
+@pytest.mark.parametrize("damage", [b"", None])
+def test_a_second_run_replaces_what_is_wrong_and_nothing_else(
+    copied: Callable[..., Result], folder: Path, damage: bytes | None
+) -> None:
+    copied("10.0.0").fine()
+    assert json.loads(copied("10.0.0", "--json").fine())["fetched"] == 0
+    right = contents(folder)
+    path = next(folder.rglob("amdrocm-base*.deb"))
+    path.write_bytes(bytes(path.stat().st_size) if damage is None else damage)
+    assert json.loads(copied("10.0.0", "--json").fine())["fetched"] == 1
+    assert contents(folder) == right
+
+
+def test_a_changed_mirror_is_refused(
+    copied: Callable[..., Result],
+    mirror: Mirror,  # noqa: F811
+    folder: Path,
+    rocmenv: Runner,
+) -> None:
+    copied("10.0.0").fine()
+    path = folder / BASE / "dists/stable/InRelease"
+    path.write_bytes(path.read_bytes().replace(b"Suite", b"suite"))
+    words = ("--mirror", folder.as_uri(), "--fingerprint", mirror.fingerprint, "-q")
+    rocmenv("install", "10.0.0", "--channel", "native", *words).refused()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("10.1.0a20260901",), "does not sign"),
+        (("6.3.0",), "begins with 7.9.0"),
+        (("10.0.0", "--suite", "sles15"), "has no packages of 10.0.0 for `sles15`"),
+        (("10.0.0", "--profile", "sdk", "--gpu", "gfx90a"), "is not built for gfx90a"),
+        (("10.0.0", "--profile", "hpi"), "is not a profile"),
+    ],
+)
+def test_what_cannot_be_mirrored_is_explained(
+    copied: Callable[..., Result], folder: Path, words: tuple[str, ...], message: str
+) -> None:
+    assert message in copied(*words, "-q").refused()
+    assert not folder.exists()
+
+
+def test_a_machine_without_glibc_mirrors_for_others(
+    copied: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setattr(native, "glibc", lambda: None)
+    result = copied("10.0.0", "-q")
+    assert "glibc" in result.refused()
+    assert "--all-suites" in result.hint
+    copied("10.0.0", "--all-suites").fine()
+    assert (folder / BASE / "dists/stable/InRelease").is_file()
