@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from rocmenv.errors import RepositoryError, ResolveError
+from rocmenv.errors import RepositoryError, ResolveError, UsageError
 from rocmenv.fetch.connection import shown, without_account
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Further, MirrorFile, MirrorPlan
@@ -91,8 +91,12 @@ def plan(
     The wheels are those for this Python on this machine, for the request's targets. What
     they need besides is known once they are there, and comes from the same index.
 
-    Raises `ResolveError` for what is not there, and what reading raises.
+    Raises `ResolveError` for what is not there, `UsageError` for a whole index, and what
+    reading raises.
     """
+    if extent.whole:
+        msg = "`--whole` is not for wheels: an index has those of every release"
+        raise UsageError(msg, hint="name what is wanted: `--profile full --all-gpus`")
     remembered = Remembered(downloads)
     place = data.place(release)
     base = checked_mirror(request.mirror) or place.mirror

@@ -210,6 +210,11 @@ def test_what_no_page_has_is_told(
     assert not list(folder.rglob("index.html"))
 
 
+def test_an_index_is_not_copied_whole(copied: Callable[..., Result], folder: Path) -> None:
+    assert "is not for wheels" in copied("10.0.0", "--whole", "-q").refused(2)
+    assert not folder.exists()
+
+
 def test_a_page_of_somebody_else_stays(
     copied: Callable[..., Result], index: Index, folder: Path
 ) -> None:
