@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from rocmenv.errors import StoreError
 from rocmenv.model.target import split
-from rocmenv.ops import install as installing
 from rocmenv.ops.plan import Wish, make_plan
 from rocmenv.ops.targets import check
 from rocmenv.sources import gpus
@@ -72,15 +71,3 @@ def plan(
         request=request,
     )
     return make_plan(process, root, settings, wish, downloads, report)
-
-
-def install(
-    process: Process,
-    root: Root,
-    made: Plan,
-    downloads: Downloads,
-    how: installing.Options,
-    report: Reporter,
-) -> Installed:
-    """Put the version with its further targets in the place of the old one, in one step."""
-    return installing.install(process, root, made, downloads, how, report)

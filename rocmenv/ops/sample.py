@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import HostError, visible
 from rocmenv.ops.activate import environ_with, find_command
+from rocmenv.probe import kfd
 from rocmenv.probe.codeobjects import targets
 from rocmenv.resources import data_file
 
@@ -88,20 +88,10 @@ def _judged(done: Sampled, status: int, said: str) -> Sampled:
 
 
 def machine_targets(nodes: Path) -> tuple[str, ...]:
-    """The targets of the machine's GPUs by the kernel's topology; none where there is no such.
-
-    `gfx_target_version` is 90010 for gfx90a: two digits each, the last two hexadecimal.
-    """
-    found = []
-    with suppress(OSError):
-        for node in sorted(nodes.iterdir(), key=lambda path: (len(path.name), path.name)):
-            with suppress(OSError, ValueError, KeyError):
-                lines = (node / "properties").read_text(encoding="ascii").splitlines()
-                number = int(dict(line.split() for line in lines)["gfx_target_version"])
-                major, minor, step = number // 10000, number // 100 % 100, number % 100
-                if number:
-                    found.append(f"gfx{major}{minor:x}{step:x}")
-    return tuple(dict.fromkeys(found))
+    """The targets of the machine's GPUs by the kernel's topology; none where there is no such."""
+    found = kfd.read(str(nodes.parent))
+    gpus = found[0] if found else []
+    return tuple(dict.fromkeys(str(gpu.target.base) for gpu in gpus if gpu.target is not None))
 
 
 def _compiler(item: Installed) -> tuple[str, list[str]]:

@@ -14,7 +14,7 @@ from rocmenv.errors import UsageError
 from rocmenv.ops import add_target as ops
 from rocmenv.ops import current
 from rocmenv.ops.connect import downloads_for
-from rocmenv.ops.install import options
+from rocmenv.ops.install import install, options
 from rocmenv.settings import Settings
 from rocmenv.store.lock import must_be_writable
 
@@ -69,7 +69,7 @@ def _add(ctx: Context, item: Installed, fresh: tuple[str, ...], given: dict[str,
         tell(f"rocmenv: {item.version} with {' '.join(fresh)}: {size} to download")
         return
     how = options(settings, given["jobs"], keep=False, reinstall=True)
-    done = ops.install(ctx.process, ctx.root, made, downloads, how, report)
+    done = install(ctx.process, ctx.root, made, downloads, how, report)
     if given["as_json"]:
         say_json({"version": str(done.version), "added": list(fresh)})
     elif not given["quiet"]:
