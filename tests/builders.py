@@ -12,6 +12,7 @@ from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
 from rocmenv.ops.install import Options, install
 from rocmenv.ops.rehash import rehash
+from rocmenv.ops.report import Silent
 from rocmenv.process import Process
 from rocmenv.sources import local
 from rocmenv.store import registry
@@ -21,28 +22,6 @@ LAUNCHER = (sys.executable, "-m", "rocmenv")
 SHOW = """#!/bin/sh
 printf '%s\\n' "$0" "$ROCM_PATH" "$ROCMENV_VERSION" "$#" "$@"
 """
-
-
-class Silent:
-    """A reporter that drops everything."""
-
-    def step(self, text: str) -> None:
-        """Drop it."""
-
-    def note(self, text: str) -> None:
-        """Drop it."""
-
-    def warn(self, text: str) -> None:
-        """Drop it."""
-
-    def start(self, text: str, total: int, what: str = "to download") -> None:
-        """Drop it."""
-
-    def advance(self, count: int) -> None:
-        """Drop it."""
-
-    def finish(self) -> None:
-        """Drop it."""
 
 
 def process(root: Path, environ: Mapping[str, str] | None = None, cwd: Path | str = "/") -> Process:

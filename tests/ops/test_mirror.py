@@ -23,10 +23,10 @@ from rocmenv.fetch.openpgp import verify
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
 from rocmenv.ops import mirror as ops
+from rocmenv.ops.report import Silent
 from rocmenv.sources import legacy, legacy_mirror
 from rocmenv.sources.base import MirrorFile, MirrorPlan
 from rocmenv.store.paths import Root
-from tests.builders import Silent
 from tests.cli.runner import Result, Runner
 from tests.fetch.keys import key_folder
 from tests.fetch.server import Site, serving

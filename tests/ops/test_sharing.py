@@ -11,11 +11,12 @@ import pytest
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
 from rocmenv.ops.install import Options, install
+from rocmenv.ops.report import Silent
 from rocmenv.sources import local
 from rocmenv.store import registry, share
 from rocmenv.store.paths import Root
 from rocmenv.store.share import HARDLINK, SMALLEST
-from tests.builders import Silent, fake_prefix, process, put
+from tests.builders import fake_prefix, process, put
 from tests.cli.runner import Runner, run
 from tests.store.test_trash import empty_soon
 

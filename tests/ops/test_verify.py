@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from rocmenv.model.version import Version
 from rocmenv.ops import verify
+from rocmenv.ops.report import Silent
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
-from tests.builders import Silent, add, fake_prefix, put, root_with
+from tests.builders import add, fake_prefix, put, root_with
 from tests.cli.runner import Runner
 
 V630 = Version.parse("6.3.0")

@@ -15,11 +15,12 @@ import pytest
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
 from rocmenv.ops.install import Options, install
+from rocmenv.ops.report import Silent
 from rocmenv.sources.base import Request
 from rocmenv.sources.rpm_channel import RpmPlace, plan
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
-from tests.builders import Silent, process
+from tests.builders import process
 from tests.fetch.keys import Keys, key_folder
 from tests.real import debian
 from tests.real.amdrepo import BuiltRepository

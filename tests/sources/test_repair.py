@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from rocmenv.model.version import Version
 from rocmenv.ops import verify
+from rocmenv.ops.report import Silent
 from rocmenv.sources import legacy_rules
 from rocmenv.sources.relocate import Relocated, relocate
 from rocmenv.store import registry
 from rocmenv.store.lock import locked
 from rocmenv.store.paths import Root
-from tests.builders import Silent, fake_prefix, put
+from tests.builders import fake_prefix, put
 from tests.cli.runner import Result, Runner, run_and_stop
 from tests.fetch.server import Site
 from tests.sources.apt.builders import build_deb

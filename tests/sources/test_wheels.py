@@ -18,6 +18,7 @@ from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.layout import Kind
 from rocmenv.model.version import Version
 from rocmenv.ops.install import Options, install
+from rocmenv.ops.report import Silent
 from rocmenv.ops.uninstall import uninstall
 from rocmenv.sources import wheel_fill, wheel_program, wheels
 from rocmenv.sources.base import Request
@@ -25,7 +26,7 @@ from rocmenv.sources.catalog_file import load
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from rocmenv.store.registry import Installed
-from tests.builders import Silent, clean_environ, process
+from tests.builders import clean_environ, process
 from tests.cli.runner import COMMAND, Result, Runner, run, run_command
 from tests.fetch.server import Site, serving
 from tests.wheelhouse import File, Index, text, wheel

@@ -23,10 +23,11 @@ from rocmenv.errors import RocmenvError
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
 from rocmenv.ops.install import Options, install
+from rocmenv.ops.report import Silent
 from rocmenv.sources import local
 from rocmenv.store import registry, transaction, trash
 from rocmenv.store.paths import Root
-from tests.builders import Silent, fake_prefix, process, root_with
+from tests.builders import fake_prefix, process, root_with
 
 T = TypeVar("T")
 

@@ -22,13 +22,14 @@ from rocmenv.model.receipt import Receipt
 from rocmenv.model.version import Version
 from rocmenv.ops.install import Options, check_space, install
 from rocmenv.ops.rehash import tidy
+from rocmenv.ops.report import Silent
 from rocmenv.ops.uninstall import uninstall
 from rocmenv.sources import local
 from rocmenv.sources.local import LocalPlan
 from rocmenv.store import registry, transaction, trash
 from rocmenv.store.lock import WRITERS, locked
 from rocmenv.store.paths import Root
-from tests.builders import Silent, add, clean_environ, fake_prefix, process, root_with
+from tests.builders import add, clean_environ, fake_prefix, process, root_with
 from tests.cli.runner import run_command
 from tests.fetch.server import Site, serving
 from tests.store.nobody import IS_ROOT, give_away, start

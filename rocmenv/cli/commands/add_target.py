@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
-def command(ctx: Context, /, targets: tuple[str, ...], word: str | None, **given: Any) -> None:  # noqa: ANN401 - click's options
+def command(ctx: Context, /, targets: tuple[str, ...], word: str | None, **given: Any) -> None:  # noqa: ANN401 - each is of its option's type
     """Add GPUs to a version that was installed for others; the selected one without --to.
 
     It is made anew beside the old one, with what its receipt says, and takes its place when

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
-def command(ctx: Context, /, spec: str | None, **given: Any) -> int:  # noqa: ANN401 - click's options
+def command(ctx: Context, /, spec: str | None, **given: Any) -> int:  # noqa: ANN401 - each is of its option's type
     """Write `rocm.lock`: the files that VERSION, or the pin here, means on this platform.
 
     Entries of other platforms stay. `rocmenv install --locked` installs exactly these files.

@@ -51,7 +51,7 @@ class _How:
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no notes.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
-def command(ctx: Context, /, versions: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's options
+def command(ctx: Context, /, versions: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - each is of its option's type
     """Install the newest release of VERSION's series, then remove VERSION.
 
     It comes from the same channel with the same profile and packages. VERSION is an installed
