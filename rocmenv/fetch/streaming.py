@@ -14,7 +14,7 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import ArchiveError
+from rocmenv.errors import ArchiveError, SpaceError
 from rocmenv.fetch.stop import Interrupted, check
 
 if TYPE_CHECKING:
@@ -190,6 +190,11 @@ class _Run:
                         raise self._error
             if self._error is not None:
                 raise self._error
+        except SpaceError:
+            # What has come would fill the very disk that has to be made free.
+            self._end(threads)
+            self._downloads.forget(self._artifact)
+            raise
         except BaseException:
             self._end(threads)
             raise

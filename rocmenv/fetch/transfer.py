@@ -18,7 +18,7 @@ from rocmenv.fetch.digest import sha256_of
 from rocmenv.fetch.network import Network
 from rocmenv.fetch.partial import Fetch, Partial
 from rocmenv.fetch.rate import Limit
-from rocmenv.fetch.stop import check
+from rocmenv.fetch.stop import Interrupted, check
 from rocmenv.fetch.trouble import NotThereError, RetryableError
 
 if TYPE_CHECKING:
@@ -139,6 +139,14 @@ class Downloads:
         with contextlib.suppress(OSError):
             path.unlink()
         return None
+
+    def forget(self, artifact: Artifact) -> None:
+        """Remove what has arrived of `artifact`, unless somebody is fetching it now."""
+        partial = Partial(self.cache, artifact)
+        busy = threading.Event()
+        busy.set()  # so that a lock which another holds is not waited for
+        with contextlib.suppress(OSError, Interrupted), partial.locked(busy):
+            partial.drop()
 
     def discard(self, path: Path) -> None:
         """Remove one cached file (`fetch`'s result); nothing happens when it is gone."""

@@ -229,7 +229,7 @@ def test_a_failure_leaves_the_tree_as_it_was_and_of_use(
     assert listing(tmp_path / "t") == expected(tmp_path, rocm())
 
 
-def test_a_full_disk_ends_it_at_once(
+def test_a_full_disk_ends_it_at_once_and_gets_its_space_back(
     site: Site, downloads: Downloads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> str:
@@ -242,6 +242,7 @@ def test_a_full_disk_ends_it_at_once(
     with pytest.raises(SpaceError, match=r"a\.tar\.gz"):
         stream(one, downloads, tmp_path / "t")
     assert time.monotonic() - start < 5
+    assert [p for p in (downloads.cache / "partial").iterdir() if p.suffix != ".lock"] == []
 
 
 def test_cancel_ends_it_at_once_and_keeps_what_has_come(
