@@ -449,8 +449,8 @@ def test_a_change_that_is_interrupted_is_done_at_the_next_prompt(
     while not started.exists() and time.monotonic() < until:
         time.sleep(0.05)
     time.sleep(0.2)
+    waits.unlink()  # before the next prompt asks again
     child.sendintr()
-    waits.unlink()
     child.sendline("true")
     child.sendline("echo got=$ROCM_PATH.")
     child.expect_exact(f"got={root.versions}/6.3.0.")
