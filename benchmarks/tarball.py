@@ -1,7 +1,7 @@
 """One large tarball, downloaded and unpacked: at once, and one step after the other.
 
 The tree is that of the distribution's packages in the cache of the tests on real ROCm
-(`tests/run` or `tests/demo` fills it), so its files are real ones.
+(`tests/run` fills it with four releases), so its files are real ones.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ settled = tree.settle()
 wall = time.perf_counter() - start
 times = os.times()
 peak = Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]
-print(wall, times.user + times.system, int(peak) / 1024, settled.size)
+print(wall, times.user + times.system, int(peak) / 1024, settled.size, settled.files)
 """
 _BARE = """
 import os, sys, time
@@ -51,23 +51,24 @@ print(time.perf_counter() - start, times.user + times.system)
 def run(folder: Path, *, quick: bool) -> Iterator[str]:
     """Lines of the report. Goals: 2.5 x the serial way, 0.85 of the decoder alone, 150 MiB."""
     debs = sorted((default_cache() / "apt").glob("*/debs/*.deb"))
-    newest = [deb for deb in debs if deb.parent == debs[-1].parent] if debs else []
-    if not newest or not all(map(shutil.which, ("dpkg-deb", "curl", "tar", "gzip"))):
+    if not debs or not all(map(shutil.which, ("dpkg-deb", "curl", "tar", "gzip"))):
         yield "needs packages in the tests' cache, dpkg-deb, curl, tar and gzip: left out"
         return
-    _make(folder, newest[:12] if quick else newest)
+    _make(folder, debs[:12] if quick else debs)
     ways: dict[str, list[tuple[float, float]]] = {"ours": [], "serial": [], "bare": []}
-    peak, size = 0.0, 0.0
+    peak, size, count = 0.0, 0.0, 0.0
     with _serving(folder / "served") as url:
         for number in range(1 if quick else 3):
             place = folder / str(number)
-            taken, (peak_now, size) = _measured(_OURS, f"{url}/b.tar.gz", str(place / "ours"))
+            words = (f"{url}/b.tar.gz", str(place / "ours"))
+            taken, (peak_now, size, count) = _measured(_OURS, *words)
             peak = max(peak, peak_now)
             ways["ours"].append(taken)
             ways["serial"].append(_serial(url, place / "serial"))
             ways["bare"].append(_measured(_BARE, str(folder / "served/b.tar.gz"))[0])
+            shutil.rmtree(place)
     packed = (folder / "served/b.tar.gz").stat().st_size
-    yield f"{packed / 1e6:.0f} MB of gzip, {size / 1e6:.0f} MB in files"
+    yield f"{packed / 1e6:.0f} MB of gzip, {size / 1e6:.0f} MB in {count:.0f} files"
     yield f"rocmenv: download, hashes, files     {_told(ways['ours'], size)}"
     yield f"curl, then sha256sum, then tar -xzf  {_told(ways['serial'], size)}"
     yield f"the decoder alone, from the disk     {_told(ways['bare'], size)}"
@@ -79,11 +80,11 @@ def run(folder: Path, *, quick: bool) -> Iterator[str]:
 def _make(folder: Path, debs: list[Path]) -> None:
     tree = folder / "rocm-6.3.0"
     for deb in debs:
-        subprocess.run(["dpkg-deb", "-x", deb, folder / "debs"], check=True)
-    (folder / "debs/usr").rename(tree)
+        subprocess.run(["dpkg-deb", "-x", deb, tree / deb.parent.parent.name], check=True)
     (folder / "served").mkdir()
     command = 'tar -C "$1" -cf - rocm-6.3.0 | gzip -6 >"$1/served/b.tar.gz"'
     subprocess.run(["sh", "-c", command, "sh", str(folder)], check=True)
+    shutil.rmtree(tree)
 
 
 @contextmanager
