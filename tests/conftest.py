@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,7 +15,36 @@ from rocmenv.fetch.transfer import Downloads
 from tests.fetch.server import Site, serving
 from tests.tools import tool
 
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
+
 CASES = Path(__file__).parent / "cases"
+
+
+# Their tests share the fixture `world`, which takes half a minute and gigabytes.
+_OF_ONE_WORLD = ("main_job", "mirror", "verify")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests on real ROCm first: no long file must be the last one of two processes."""
+    items.sort(key=lambda item: item.get_closest_marker("real") is None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
+    """Give out whole files (`-n`), and those of one world as if they were one."""
+    from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415 - only where it is used
+
+    world = {f"tests/real/test_{name}.py" for name in _OF_ONE_WORLD}
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc] # it comes without types
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "world" if file in world else file
+
+    config.option.loadscopereorder = False  # which would put the files of few tests last
+    return Scheduling(config, log)
 
 
 @pytest.fixture(autouse=True)
