@@ -9,6 +9,7 @@ from rocmenv.errors import RocmenvError, SpaceError, StoreError
 from rocmenv.fetch.cache import in_use
 from rocmenv.fetch.digest import sha256_of
 from rocmenv.ops import verify
+from rocmenv.ops.again import again
 from rocmenv.ops.rehash import rehash, tidy
 from rocmenv.sources.base import Lost, Request, Work
 from rocmenv.store import registry, transaction
@@ -93,7 +94,7 @@ def _mend(
     if left := sorted(wanted.keys() - made.keys()):
         shown = ", ".join(left[:3]) + (" ..." if left[3:] else "")
         msg = f"{len(left)} files of {item.version} cannot be made as they were: {shown}"
-        raise StoreError(msg, hint=f"install it again: `{verify.again(item)}`")
+        raise StoreError(msg, hint=f"install it again: `{again(item)}`")
 
 
 def _rebuild(
@@ -154,5 +155,5 @@ def _explained(item: Installed) -> Iterator[None]:
     except SpaceError:
         raise
     except RocmenvError as error:
-        error.hint = f"install it again: `{verify.again(item)}`"
+        error.hint = f"install it again: `{again(item)}`"
         raise

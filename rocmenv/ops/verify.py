@@ -14,6 +14,7 @@ from rocmenv.errors import StoreError, visible
 from rocmenv.fetch.digest import sha256_of
 from rocmenv.fetch.inventory import permissions, walk
 from rocmenv.model.manifest import FILE, FOLDER, LINK, Entry, parse
+from rocmenv.ops.again import again
 from rocmenv.store.paths import RECEIPT_FOLDER
 from rocmenv.store.share import WRITABLE
 
@@ -76,19 +77,6 @@ def read_manifest(root: Root, item: Installed) -> list[Entry]:
         raise StoreError(msg, hint=hint) from error
     except StoreError as error:
         raise StoreError(error.message, hint=error.hint or hint) from error
-
-
-def again(item: Installed) -> str:
-    """The command that installs a version anew from where it came from."""
-    version, receipt = item.version, item.receipt
-    words = ["rocmenv", "install", "--reinstall"]
-    if receipt.source == "local":
-        words += [str(version.without_local), "--from", receipt.origin]
-    else:
-        words += [str(version.without_local), "--channel", receipt.source]
-    if version.local:
-        words += ["--as", str(version)]
-    return shlex.join(words)
 
 
 def check(root: Root, item: Installed, *, deep: bool, jobs: int, report: Reporter) -> Checked:

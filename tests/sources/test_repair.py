@@ -222,7 +222,7 @@ def test_a_package_that_is_gone_is_named_with_the_way_out(
     before = state(prefix)
     result = rocmenv("verify", "-q", "--deep", "--repair", "6.3.0")
     assert "hipcc6.3.0" in result.refused()
-    assert result.hint == ("install it again: `rocmenv install --reinstall 6.3.0 --channel legacy`")
+    assert result.hint.startswith("install it again: `rocmenv install --reinstall 6.3.0 --channel ")
     assert state(prefix) == before
     assert left_over(root) == []
 
