@@ -48,13 +48,15 @@ class Checked:
     """What a look at a version has found.
 
     `paths` counts those that the manifest has. `extra` are paths that it has not, of a
-    folder only the folder itself (with a `/` behind).
+    folder only the folder itself (with a `/` behind). `hidden` counts those that nobody saw,
+    as a folder above them cannot be read.
     """
 
     item: Installed
     paths: int
     faults: tuple[Fault, ...]
     extra: tuple[str, ...]
+    hidden: int = 0
 
 
 def read_manifest(root: Root, item: Installed) -> list[Entry]:
@@ -114,7 +116,7 @@ def compare(
         for fault in _other_content(item, whole, jobs, report):
             faults[fault.entry.path] = fault
     listed = tuple(faults[path] for path in sorted(faults))
-    return Checked(item, len(known), listed, _extra(found, known))
+    return Checked(item, len(known), listed, _extra(found, known), len(hidden))
 
 
 def _fault(prefix: str, entry: Entry, status: os.stat_result | None) -> Fault | None:

@@ -74,11 +74,11 @@ def command(ctx: Context, /, specs: tuple[str, ...], **given: object) -> int:
     if given["as_json"]:
         rows = [{"path": entry.path, "reason": entry.reason} for entry in broken]
         say_json({"versions": [_row(answer) for answer in answers], "broken": rows})
-    elif specs and len(answers) == 1 and answers[0].error is not None:
+    elif specs and len(answers) == 1 and answers[0].error and answers[0].checked is None:
         raise answers[0].error
     else:
         for answer in answers:
-            _show(answer, quiet=bool(given["quiet"]))
+            _show(answer, given)
         for entry in broken:
             tell(f"rocmenv: not an install: {entry.path}: {entry.reason}")
         if not answers and not broken:
@@ -137,13 +137,13 @@ def _look(ctx: Context, answer: _Answer, given: dict[str, object]) -> None:
 
     downloads = downloads_for(ctx.process, ctx.root, settings, offline=bool(given["offline"]))
     version = answer.item.version
-    before, after = repair(ctx.process, ctx.root, version, downloads, how, report, deep=deep)
-    left = {fault.entry.path for fault in after.faults}
-    answer.repaired = tuple(f for f in before.faults if f.entry.path not in left)
-    answer.checked = after
+    done = repair(ctx.process, ctx.root, version, downloads, how, report, deep=deep)
+    left = {fault.entry.path for fault in done.after.faults}
+    answer.repaired = tuple(f for f in done.before.faults if f.entry.path not in left)
+    answer.checked, answer.error = done.after, done.problem
 
 
-def _show(answer: _Answer, *, quiet: bool) -> None:
+def _show(answer: _Answer, given: dict[str, object]) -> None:
     version = answer.item.version
     if answer.error is not None:
         tell(f"rocmenv: {answer.error.message}")
@@ -152,7 +152,10 @@ def _show(answer: _Answer, *, quiet: bool) -> None:
     for fault in answer.repaired:
         say(f"{version}: repaired {visible(fault.entry.path, _LONGEST)}")
     if answer.checked is not None:
-        _show_checked(answer.checked, quiet=quiet)
+        _show_checked(answer.checked, quiet=bool(given["quiet"]))
+        if answer.checked.faults and answer.error is None:
+            deep = "--deep " if given["deep"] else ""  # or what it has found is not looked for
+            tell(f"hint: `rocmenv verify {deep}--repair {version}` fetches what is damaged again")
     if answer.sampled is not None:
         done = answer.sampled
         words = done.problem or f"compiles for {', '.join(done.targets)}; {done.ran}"
@@ -167,8 +170,6 @@ def _show_checked(checked: Checked, *, quiet: bool) -> None:
         words = f" ({fault.words})" if fault.words else ""
         say(f"{version}: {fault.kind} {visible(fault.entry.path, _LONGEST)}{words}")
     _show_rest(version, len(checked.faults))
-    if checked.faults:
-        tell(f"hint: `rocmenv verify --repair {version}` fetches what is damaged again")
     if not quiet:
         for path in checked.extra[:_SHOWN]:
             tell(f"note: {version}: not installed by rocmenv: {visible(path, _LONGEST)}")
