@@ -45,6 +45,11 @@ class _Answer:
         works = self.sampled is None or not self.sampled.problem
         return self.error is None and not is_wrong and works
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether there is an error, and of the files nothing that is worth a word."""
+        return self.error is not None and not (self.checked and self.checked.faults)
+
 
 @click.command("verify")
 @click.argument("specs", metavar="[VERSION]...", nargs=-1, shell_complete=complete_installed)
@@ -74,7 +79,7 @@ def command(ctx: Context, /, specs: tuple[str, ...], **given: object) -> int:
     if given["as_json"]:
         rows = [{"path": entry.path, "reason": entry.reason} for entry in broken]
         say_json({"versions": [_row(answer) for answer in answers], "broken": rows})
-    elif specs and len(answers) == 1 and answers[0].error and answers[0].checked is None:
+    elif specs and len(answers) == 1 and answers[0].is_refused and answers[0].error:
         raise answers[0].error
     else:
         for answer in answers:
