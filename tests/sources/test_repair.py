@@ -52,16 +52,6 @@ MORE = (
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
-
-
-@pytest.fixture
-def rocmenv(capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path) -> Runner:
-    return Runner(capfd, root, tmp_path)
-
-
-@pytest.fixture
 def prefix(install: Install, mirror: Mirror, root: Root, tmp_path: Path) -> Path:  # noqa: F811
     """6.3.0 with more packages than usual; what the server was asked for is forgotten."""
     for one in MORE:
