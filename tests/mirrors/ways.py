@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import socket
 import subprocess
@@ -9,11 +10,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from tests.cli.runner import Result, Runner
+from tests.fetch.server import running
 
 OURS = ("index.html", "rocmenv-files.json", ".rocmenv-lock")
 """What a mirror has besides the files of the server."""
@@ -54,17 +59,33 @@ def plain_server(folder: Path) -> Iterator[str]:
             server.kill()
 
 
+class _FilesOnly(SimpleHTTPRequestHandler):
+    """As a storage bucket: a folder is no address there."""
+
+    def send_head(self) -> io.BytesIO | BinaryIO | None:
+        if self.path.endswith("/"):
+            self.send_error(404)
+            return None
+        return super().send_head()
+
+    def log_message(self, *_args: object) -> None:
+        pass
+
+
 @contextmanager
 def address_of(folder: Path, way: str) -> Iterator[str]:
-    """The mirror's address: of the folder itself, or of a plain server of it."""
+    """The mirror's address: of the folder itself, a plain server, or one without folders."""
     if way == "folder":
         yield folder.as_uri()
-        return
-    with plain_server(folder) as url:
-        yield url
+    elif way == "server":
+        with plain_server(folder) as url:
+            yield url
+    else:
+        with running(partial(_FilesOnly, directory=str(folder))) as url:
+            yield url
 
 
-each_way = pytest.mark.parametrize("way", ["folder", "server"])
+each_way = pytest.mark.parametrize("way", ["folder", "server", "bucket"])
 
 
 def installs(told: str, url: str) -> list[list[str]]:
