@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from rocmenv.fetch.openpgp import verify
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
 from rocmenv.ops import mirror as ops
+from rocmenv.ops import mirror_folder
 from rocmenv.ops.report import Silent
 from rocmenv.sources import legacy_mirror
 from rocmenv.sources.base import MirrorFile, MirrorPlan
@@ -427,6 +429,18 @@ def test_no_room_is_told_before(
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: free)
     assert "has 0.0 GB free" in copied("6.3.0", "-q").refused()
     assert origin.asked(".deb") == []
+
+
+def test_a_disk_that_is_full_is_called_so(
+    copied: Callable[..., Result], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, _content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(mirror_folder, "replace_file", full)
+    result = copied("6.3.0", "-q")
+    assert result.refused() == f"there is no space left for the mirror in {folder}"
+    assert result.hint.startswith("make room")
 
 
 def test_passwords_are_not_in_the_words(
