@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rocmenv.cli.completion import complete_installed
+from rocmenv.cli.completion import complete_installed, complete_target
 from rocmenv.cli.output import say, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
@@ -59,7 +59,12 @@ class _Answer:
     "--compile", "compiles", is_flag=True, help="Let its compiler build and run a sample."
 )
 @click.option(
-    "--gpu", "gpus", metavar="TARGET", multiple=True, help="With --compile: for this target."
+    "--gpu",
+    "gpus",
+    metavar="TARGET",
+    multiple=True,
+    help="With --compile: for this target.",
+    shell_complete=complete_target,
 )
 @click.option("-j", "--jobs", type=click.IntRange(1, 64), help="Files or packages at once.")
 @click.option("--offline", is_flag=True, help="With --repair: open no connection; use the cache.")
@@ -74,6 +79,10 @@ def command(ctx: Context, /, specs: tuple[str, ...], **given: object) -> int:
     if given["gpus"] and not given["compiles"]:
         msg = "`--gpu` is for the sample that `--compile` builds"
         raise UsageError(msg, hint="`rocmenv verify --compile --gpu TARGET`")
+    if given["compiles"]:
+        from rocmenv.ops.sample import asked  # noqa: PLC0415 - needs more than a look
+
+        given["gpus"] = asked(given["gpus"] if isinstance(given["gpus"], tuple) else ())
     items, broken = _items(ctx, specs, links=bool(given["compiles"]))
     answers = [_answer(ctx, item, given) for item in items]
     if given["as_json"]:
