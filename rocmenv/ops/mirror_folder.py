@@ -207,7 +207,7 @@ def writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where = error.filename or folder
+        where = error.filename2 or error.filename or folder
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             msg = f"there is no space left for the mirror in {folder}"
             raise SpaceError(msg, hint="make room, or name another folder: `--to DIR`") from error

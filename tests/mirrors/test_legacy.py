@@ -176,6 +176,20 @@ def test_another_rocmenv_installs_from_it(
     assert url in (rocmenv.root.versions / "6.3.0/.rocmenv/receipt.json").read_text()
 
 
+@pytest.mark.parametrize("name", ["it's 100% né + 文", "not UTF-8 \udcff"])
+def test_a_folder_of_any_name_is_a_mirror(
+    rocmenv: Runner, origin: Mirror, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / name
+    server = {"ROCMENV_MIRROR": origin.url, "ROCMENV_FINGERPRINT": origin.fingerprint}
+    told = copier(rocmenv, folder, **server)("6.3.0").fine()
+    origin.site.files.clear()
+    (words,) = installs(told, folder.as_uri())
+    rocmenv(*words).fine()
+    (rocmenv.root.versions / "6.3.0/bin/hipcc").unlink()
+    rocmenv("verify", "--repair", "6.3.0").fine()
+
+
 def test_a_file_mirror_serves_a_run_that_is_offline(
     copied: Callable[..., Result], origin: Mirror, folder: Path, rocmenv: Runner
 ) -> None:
@@ -429,6 +443,15 @@ def test_no_room_is_told_before(
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: free)
     assert "has 0.0 GB free" in copied("6.3.0", "-q").refused()
     assert origin.asked(".deb") == []
+
+
+def test_what_stands_in_the_way_is_named(copied: Callable[..., Result], folder: Path) -> None:
+    copied("6.3.0").fine()
+    path = next(folder.rglob("hipcc*.deb"))
+    path.unlink()
+    path.mkdir()
+    message = copied("6.3.0", "-q").refused()
+    assert message == f"the mirror cannot be written: {path}: is a directory"
 
 
 def test_a_disk_that_is_full_is_called_so(
