@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.sources.test_legacy import Mirror, made, mirror  # noqa: F401 - fixtures
-from tests.sources.test_native import built  # noqa: F401 - as above
+from tests.sources.test_native import built, ubuntu  # noqa: F401 - as above
 from tests.sources.test_native import mirror as server  # noqa: F401 - as above
 from tests.sources.test_tarball import vendor  # noqa: F401 - as above
 

@@ -19,16 +19,7 @@ BASE = "core/packages/ubuntu2404"
 SDK = ["amdrocm-base10.0", "amdrocm-blas10.0-gfx1100", "amdrocm-core-dev10.0"]
 
 
-@pytest.fixture(autouse=True)
-def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with glibc 2.40 and nothing else."""
-    (tmp_path / "status").write_text(
-        "Package: libc6\nStatus: install ok installed\nVersion: 2.40-1\nArchitecture: amd64\n"
-    )
-    monkeypatch.setattr(native, "STATUS", str(tmp_path / "status"))
-    monkeypatch.setattr(native, "glibc", lambda: (2, 40))
-    monkeypatch.setattr(native, "system_profile", lambda: "ubuntu2404")
-    monkeypatch.setattr(native, "debian_architecture", lambda: "amd64")
+pytestmark = pytest.mark.usefixtures("ubuntu")
 
 
 @pytest.fixture
