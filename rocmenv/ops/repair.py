@@ -132,9 +132,7 @@ def _rebuild(
 ) -> tuple[Path, ...]:
     """Make the wanted files again in the tree of `stage`; what of the cache it took."""
     channel = item.receipt.source
-    owners = {e.owner for e in lost.entries if e.path in lost.wanted}
-    needed = [i for i in lost.items if i.name in owners or channel == "wheels"]
-    report.start(f"repairing {item.version}", sum(i.size for i in needed))
+    report.start(f"repairing {item.version}", _to_download(channel, lost))
     work = Work(
         tree=stage.tree,
         prefix=item.folder,
@@ -159,6 +157,14 @@ def _rebuild(
         return _packages_again(stage.root, channel, release, work, lost)
     finally:
         report.finish()
+
+
+def _to_download(channel: str, lost: Lost) -> int:
+    """Bytes; of wheels all are needed, and a file at hand is not downloaded."""
+    if channel == "local" and "://" not in lost.origin:
+        return 0
+    owners = {e.owner for e in lost.entries if e.path in lost.wanted}
+    return sum(i.size for i in lost.items if i.name in owners or channel == "wheels")
 
 
 def _packages_again(

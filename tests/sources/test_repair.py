@@ -400,7 +400,9 @@ def test_a_tarball_is_unpacked_again(
     prefix = root.version(V630)
     before = state(prefix)
     (prefix / "bin/hipcc").unlink()
-    rocmenv("verify", "--repair", "6.3.0").fine()
+    result = rocmenv("verify", "--repair", "6.3.0")
+    assert "repaired" in result.fine()
+    assert "to download" not in result.err
     assert state(prefix) == before
     (prefix / "bin/hipcc").unlink()
     shutil.copy(cases / "archives/flat-good.tar.gz", archive)
