@@ -20,8 +20,12 @@ from tests.sources.test_legacy import _machine, made, mirror  # noqa: F401 - fix
 from tests.sources.test_pruned import call  # noqa: F401 - a fixture
 from tests.sources.test_tarball import Vendor, name, vendor  # noqa: F401 - a fixture
 
-OTHERWISE = {"ROCMENV_PROFILE": "runtime", "ROCMENV_TARGETS": "gfx942", "ROCMENV_CHANNEL": "distro"}
-"""Settings that would make another install of a command that leaves something open."""
+
+def settle_otherwise(rocmenv: Callable[..., Result], *, prune: bool = False) -> None:
+    """Settings that would make another install of a command that leaves something open."""
+    settings = {"profile": "runtime", "channel": "distro", "targets": "gfx942"}
+    for key, value in {**settings, "prune_targets": str(prune).lower()}.items():
+        rocmenv("config", "set", key, value).fine()
 
 
 def command_in(hint: str) -> list[str]:
@@ -52,12 +56,13 @@ WORDS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("case", WORDS)
-@pytest.mark.parametrize("prune", ["0", "1"])
+@pytest.mark.parametrize("prune", [False, True])
 def test_packages_are_those_of_the_receipt(
     call: Callable[..., Result],  # noqa: F811
     tmp_path: Path,
     case: str,
-    prune: str,
+    *,
+    prune: bool,
 ) -> None:
     version, words = WORDS[case]
     root = Root(tmp_path / "root")
@@ -66,7 +71,8 @@ def test_packages_are_those_of_the_receipt(
     root.manifest(Version.parse(version)).unlink()
     command = command_in(call("verify", version).hint)
     assert command[:3] == ["rocmenv", "install", "--reinstall"]
-    call(*command[1:], ROCMENV_PRUNE_TARGETS=prune, **OTHERWISE).fine()
+    settle_otherwise(call, prune=prune)
+    call(*command[1:]).fine()
     assert without_time(root, version) == before
     assert root.manifest(Version.parse(version)).read_bytes() == files
 
@@ -86,7 +92,8 @@ def test_an_archive_is_that_of_the_receipt(
     before = without_time(rocmenv.root, "7.14.0")
     rocmenv.root.manifest(Version.parse("7.14.0")).unlink()
     command = command_in(rocmenv("verify", "7.14.0").hint)
-    rocmenv(*command[1:], **server, **OTHERWISE).fine()
+    settle_otherwise(rocmenv)
+    rocmenv(*command[1:], **server).fine()
     assert without_time(rocmenv.root, "7.14.0") == before
 
 
@@ -102,7 +109,8 @@ def test_a_shell_takes_the_command_as_it_is(
     root.manifest(Version.parse("6.3.0+own")).write_text("damaged")
     hint = rocmenv("verify", "6.3.0+own").hint
     put(tmp_path, "path/rocmenv", f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@"\n', 0o755)
-    environ = clean_environ(root, PATH=f"{tmp_path}/path:/usr/bin:/bin", **OTHERWISE)
+    environ = clean_environ(root, PATH=f"{tmp_path}/path:/usr/bin:/bin")
+    settle_otherwise(rocmenv)
     command = hint.removeprefix("install it again: `").removesuffix("`")
     run_command(["sh", "-c", command], environ, "/").fine()
     assert without_time(root, "6.3.0+own") == before
