@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from rocmenv.errors import RepositoryError
+from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
+from rocmenv.ops import mirror as ops
+from rocmenv.ops.report import Silent
 from rocmenv.sources import native
+from rocmenv.sources.base import MirrorFile, MirrorPlan
 from rocmenv.store import registry
 from tests.cli.runner import Result, Runner
 from tests.mirrors.ways import address_of, contents, copier, each_way, installs
@@ -134,6 +139,31 @@ def test_a_changed_mirror_is_refused(
     path.write_bytes(path.read_bytes().replace(b"Suite", b"suite"))
     words = ("--mirror", folder.as_uri(), "--fingerprint", server.fingerprint, "-q")
     rocmenv("install", "10.0.0", "--channel", "native", *words).refused()
+
+
+def test_the_index_of_another_line_stays(
+    copied: Callable[..., Result], folder: Path, tmp_path: Path
+) -> None:
+    """A candidate is on another server, at the same paths."""
+    copied("10.0.0").fine()
+    before = contents(folder)
+    path = f"{BASE}/dists/stable/InRelease"
+
+    def brought(line: str, content: bytes) -> None:
+        files = (MirrorFile(path, content=content),)
+        plan = MirrorPlan(Version.parse("10.1.0rc1"), "native", "origin", files, line=line)
+        ops.mirror([plan], folder, Downloads(tmp_path / "cache"), Silent())
+
+    with pytest.raises(RepositoryError, match=r"is that of the line `stable`, and 10\.1\.0rc1 is"):
+        brought("rc", b"of a candidate")
+    assert contents(folder) == before
+    brought("stable", b"a newer one")
+    assert (folder / path).read_bytes() == b"a newer one"
+    for damaged in ("{", "[]", '{"x": 1}'):  # nothing is known then
+        (folder / ".rocmenv-lines.json").write_text(damaged)
+        brought("rc", b"of a candidate")
+    with pytest.raises(RepositoryError):
+        brought("stable", b"a newer one")
 
 
 @pytest.mark.parametrize(

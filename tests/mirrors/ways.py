@@ -20,7 +20,7 @@ import pytest
 from tests.cli.runner import Result, Runner
 from tests.fetch.server import running
 
-OURS = ("index.html", "rocmenv-files.json", ".rocmenv-lock")
+OURS = ("index.html", "rocmenv-files.json", ".rocmenv-lock", ".rocmenv-lines.json")
 """What a mirror has besides the files of the server."""
 
 

@@ -181,6 +181,8 @@ def test_the_variable_follows_the_release(
     copied: Callable[..., Result], newer: Mirror, folder: Path, rocmenv: Runner
 ) -> None:
     copied("10.0.0", "--channel", "rpm", "--profile", "sdk").fine()
+    lines = json.loads((folder / ".rocmenv-lines.json").read_text())
+    assert lines[f"{NEWER}/repodata/repomd.xml"] == "stable"
     words = ("install", "10.0.0", "--channel", "rpm", "--profile", "sdk")
     key = ("--fingerprint", newer.made.fingerprint)
     nowhere = (folder.parent / "nowhere").as_uri()
