@@ -1,4 +1,4 @@
-"""Fixtures that every test gets: no change of the real environment, a web server."""
+"""Fixtures that every test may have: an untouched environment, a root, a web server."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 
 from rocmenv.fetch.network import Network
 from rocmenv.fetch.transfer import Downloads
+from rocmenv.store.paths import Root
+from tests.cli.runner import Runner
 from tests.fetch.server import Site, serving
 from tests.tools import tool
 
@@ -55,6 +57,18 @@ def _environment_is_left_alone() -> Iterator[None]:
     after.pop("PYTEST_CURRENT_TEST", None)
     before.pop("PYTEST_CURRENT_TEST", None)
     assert after == before, "the test changed os.environ"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    """A root that nothing is in, and that is not made yet."""
+    return Root(tmp_path / "root")
+
+
+@pytest.fixture
+def rocmenv(capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path) -> Runner:
+    """Call rocmenv in the test's folder, inside this process."""
+    return Runner(capfd, root, tmp_path)
 
 
 @pytest.fixture

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 
-from rocmenv.errors import TransferError
+from rocmenv.errors import TransferError, visible
 from rocmenv.fetch.address import is_local, shown, without_account
 from rocmenv.fetch.rate import Limit
 from rocmenv.fetch.stop import Interrupted, check
@@ -226,11 +227,11 @@ class _File:
 
 def _open_file(url: str) -> Reply:
     from pathlib import Path  # noqa: PLC0415 - only for file: addresses
-    from urllib.parse import urlsplit  # noqa: PLC0415 - only when something is fetched
-    from urllib.request import url2pathname  # noqa: PLC0415 - only when something is fetched
+    from urllib.parse import unquote_to_bytes, urlsplit  # noqa: PLC0415 - as above
 
     parts = urlsplit(url)
-    path = Path(url2pathname(parts.path))
+    # A name is bytes, in an address as on the disk; not all of them are UTF-8.
+    path = Path(os.fsdecode(unquote_to_bytes(os.fsencode(parts.path))))
     if parts.netloc not in ("", "localhost") or not path.is_absolute():
         raise TransferError(f"`{shown(url)}` does not name a file of this machine")
     if path.is_dir():  # as a web server has it for a folder
@@ -244,6 +245,8 @@ def _open_file(url: str) -> Reply:
     except OSError as error:
         words = (error.strerror or "cannot be read").lower()
         raise NotThereError(f"`{path}` cannot be read: {words}") from error
+    except ValueError as error:  # a NUL
+        raise NotThereError(f"{visible(str(path), 300)} is not the name of a file") from error
 
 
 def length(reply: Reply) -> int | None:

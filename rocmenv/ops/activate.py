@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rocmenv.env.activation import Known, Switch, leave, switch
 from rocmenv.env.diff import patched
 from rocmenv.errors import CommandNotFoundError, NotInstalledError, StoreError, visible
+from rocmenv.ops.again import again
 from rocmenv.ops.current import installed_for
 from rocmenv.settings import Settings
 from rocmenv.store import registry
@@ -203,12 +204,9 @@ def _not_found(
 
 def _more(item: Installed) -> str:
     """What to look at next: how an install gets a further package, if it is of a channel."""
-    source, release = item.receipt.source, item.version.without_local
-    if source not in ("legacy", "distro"):
+    if item.receipt.source not in ("legacy", "rpm", "native", "distro"):
         return "; `rocmenv versions` shows them"
-    channel = " --channel distro" if source == "distro" else ""
-    name = f" --as {item.version}" if item.version.local and source == "legacy" else ""
-    return f"; see `rocmenv install --reinstall {release}{name}{channel} --with PACKAGE`"
+    return f"; see `{again(item, '--with', 'PACKAGE')}`"
 
 
 def _on_path(

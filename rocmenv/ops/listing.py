@@ -12,6 +12,7 @@ from rocmenv.fetch.connection import shown
 from rocmenv.model.version import Version
 from rocmenv.sources.base import Request
 from rocmenv.sources.catalog import line_of
+from rocmenv.sources.folder_page import read_folder
 from rocmenv.sources.index_page import read_page, release_folders
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _folders(data: Catalog, downloads: Downloads, mirror: str | None, wanted: Wa
     channel = data.channels["legacy"]
     url = channel.index.format(mirror=channel.at(mirror))
     rows = []
-    for version in release_folders(downloads.read(url, limit=4 << 20), url):
+    for version in release_folders(read_folder(downloads, url, limit=4 << 20), url):
         release = data.release(version)
         row = (
             Row(version, release.date, release.status, release.channels)

@@ -22,6 +22,7 @@ from rocmenv.ops.mirror_folder import (
     safe,
     writing,
 )
+from rocmenv.ops.mirror_lines import check_lines, note_lines
 from rocmenv.ops.plan import AUTO, channel_of, completed, for_gpus
 from rocmenv.sources import catalog
 from rocmenv.sources.base import Extent, Further, Request
@@ -160,12 +161,14 @@ def mirror(
 
     Raises:
         TransferError, SpaceError: a package could not be fetched, or has no room.
-        RepositoryError: an index has an unsafe name, or a page there is somebody else's.
+        RepositoryError: an index has an unsafe name, or would take the place of another
+            line's, or a page there is somebody else's.
         StoreError: the folder cannot be written.
     """
     files: dict[str, MirrorFile] = {}
     _add(files, (file for plan in wanted for file in plan.files))
     with writing(folder), alone(folder):
+        check_lines(folder, wanted)
         filling = _Filling(folder, downloads, report)
         pages = [page for plan in wanted for page in plan.pages]
         title = ", ".join(dict.fromkeys(str(plan.version) for plan in wanted))
@@ -173,6 +176,7 @@ def mirror(
         for plan in wanted:
             pages += filling.follow(plan, files)
         small = [file for file in files.values() if file.artifact is None]
+        note_lines(folder, wanted)  # before the indexes: the next run may not take their place
         fetched = filling.fetched + sum(put(folder / file.path, file.content) for file in small)
         for page in pages:
             content = page.render(_content(folder, page), filling.have, filling.is_there)

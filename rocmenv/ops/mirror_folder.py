@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import html
 import json
@@ -202,10 +203,13 @@ def alone(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Turn what the file system refuses into `StoreError`."""
+    """Turn what the file system refuses into `StoreError`, or `SpaceError` when it is full."""
     try:
         yield
     except OSError as error:
-        where = error.filename or folder
+        where = error.filename2 or error.filename or folder
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            msg = f"there is no space left for the mirror in {folder}"
+            raise SpaceError(msg, hint="make room, or name another folder: `--to DIR`") from error
         msg = f"the mirror cannot be written: {where}: {(error.strerror or str(error)).lower()}"
         raise StoreError(msg, hint="name a folder that is yours: `--to DIR`") from error

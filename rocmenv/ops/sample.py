@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import HostError, visible
+from rocmenv.model.target import Generic, split
 from rocmenv.ops.activate import environ_with, find_command
 from rocmenv.probe import kfd
 from rocmenv.probe.codeobjects import targets
 from rocmenv.resources import data_file
+from rocmenv.sources import gpus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +45,19 @@ class Sampled:
     targets: tuple[str, ...]
     problem: str = ""
     ran: str = ""
+
+
+def asked(words: Sequence[str]) -> tuple[str, ...]:
+    """The targets of the words of `--gpu`: of a family all, of a generic name itself.
+
+    `InvalidTargetError` for other words.
+    """
+    tables = gpus.load()
+    found: list[str] = []
+    for word in (part for text in words for part in split(text) or [text]):
+        generic = Generic.parse(word)
+        found += [str(generic)] if generic else map(str, tables.expand(word))
+    return tuple(dict.fromkeys(found))
 
 
 def sample(process: Process, root: Root, item: Installed, wanted: Sequence[str]) -> Sampled:
@@ -76,11 +91,11 @@ def sample(process: Process, root: Root, item: Installed, wanted: Sequence[str])
 def _judged(done: Sampled, status: int, said: str) -> Sampled:
     facts = dict(line.split(" ", 1) for line in said.splitlines() if " " in line)
     target = facts.get("target", "")
+    if status == _RIGHT:
+        return Sampled(done.compiler, done.targets, ran=f"{target} gave the right result")
     if target and not any(_is_for(target, t) or _is_for(t, target) for t in done.targets):
         ran = f"not run: this machine's {target} is not what it was compiled for"
         return Sampled(done.compiler, done.targets, ran=ran)
-    if status == _RIGHT:
-        return Sampled(done.compiler, done.targets, ran=f"{target} gave the right result")
     words = f"the GPU {target} gave a wrong result"
     if status != _WRONG:
         words = f"the GPU cannot be used: {facts.get('error', '') or _first_error(said, status)}"

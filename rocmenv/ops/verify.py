@@ -14,6 +14,7 @@ from rocmenv.errors import StoreError, visible
 from rocmenv.fetch.digest import sha256_of
 from rocmenv.fetch.inventory import permissions, walk
 from rocmenv.model.manifest import FILE, FOLDER, LINK, Entry, parse
+from rocmenv.ops.again import again
 from rocmenv.store.paths import RECEIPT_FOLDER
 from rocmenv.store.share import WRITABLE
 
@@ -47,13 +48,15 @@ class Checked:
     """What a look at a version has found.
 
     `paths` counts those that the manifest has. `extra` are paths that it has not, of a
-    folder only the folder itself (with a `/` behind).
+    folder only the folder itself (with a `/` behind). `hidden` counts those that nobody saw,
+    as a folder above them cannot be read.
     """
 
     item: Installed
     paths: int
     faults: tuple[Fault, ...]
     extra: tuple[str, ...]
+    hidden: int = 0
 
 
 def read_manifest(root: Root, item: Installed) -> list[Entry]:
@@ -76,19 +79,6 @@ def read_manifest(root: Root, item: Installed) -> list[Entry]:
         raise StoreError(msg, hint=hint) from error
     except StoreError as error:
         raise StoreError(error.message, hint=error.hint or hint) from error
-
-
-def again(item: Installed) -> str:
-    """The command that installs a version anew from where it came from."""
-    version, receipt = item.version, item.receipt
-    words = ["rocmenv", "install", "--reinstall"]
-    if receipt.source == "local":
-        words += [str(version.without_local), "--from", receipt.origin]
-    else:
-        words += [str(version.without_local), "--channel", receipt.source]
-    if version.local:
-        words += ["--as", str(version)]
-    return shlex.join(words)
 
 
 def check(root: Root, item: Installed, *, deep: bool, jobs: int, report: Reporter) -> Checked:
@@ -126,7 +116,7 @@ def compare(
         for fault in _other_content(item, whole, jobs, report):
             faults[fault.entry.path] = fault
     listed = tuple(faults[path] for path in sorted(faults))
-    return Checked(item, len(known), listed, _extra(found, known))
+    return Checked(item, len(known), listed, _extra(found, known), len(hidden))
 
 
 def _fault(prefix: str, entry: Entry, status: os.stat_result | None) -> Fault | None:

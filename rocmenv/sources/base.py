@@ -248,6 +248,8 @@ class MirrorPlan:
     address in place of the channel's then finds everything where it looks. `follow` is
     called with each file once it is there, where only that tells what else is needed.
     `installs` are the options of the installs that find all they need there, one each.
+    `line` is that of the release (`stable`, `rc`) where other lines have files of the same
+    paths that no mirror can have besides.
     """
 
     version: Version
@@ -258,6 +260,7 @@ class MirrorPlan:
     pages: tuple[MirrorPage, ...] = ()
     follow: Callable[[MirrorFile, Path], Further] | None = None
     installs: tuple[tuple[str, ...], ...] = ((),)
+    line: str = ""
 
 
 @dataclass(frozen=True, slots=True)

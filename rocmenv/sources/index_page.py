@@ -19,6 +19,7 @@ from xml.parsers import expat
 from rocmenv.errors import RepositoryError, visible
 from rocmenv.fetch.connection import shown
 from rocmenv.model.version import Version
+from rocmenv.sources.folder_page import read_folder
 
 if TYPE_CHECKING:
     from rocmenv.sources.base import Reader
@@ -72,7 +73,7 @@ def read_page(reader: Reader, url: str) -> Page:
     Raises `RepositoryError` with the address and the first bytes for a page in no known
     shape, and when it lists nothing; and what `reader` raises.
     """
-    content = reader.read(url, limit=_LIMIT)
+    content = read_folder(reader, url, limit=_LIMIT)
     start = content.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith((b"<?xml", b"<ListBucketResult")):
         page = _bucket(reader, url, content)

@@ -22,7 +22,7 @@ from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.model.version import Version
 from rocmenv.probe.prefix import find_version
-from rocmenv.sources import installer, loose
+from rocmenv.sources import archive_again, installer, loose
 from rocmenv.sources.at_hand import Told, must_agree, same_file
 from rocmenv.sources.base import Built, Lost, Part, Plan, Request, Work
 from rocmenv.sources.local_form import absolute, form_of, must_be_tar
@@ -235,8 +235,8 @@ def _relocated(work: Work, names: set[str], paths: Sequence[str]) -> tuple[str, 
 def rebuild(work: Work, lost: Lost, version: Version, request: Request) -> tuple[Path, ...]:
     """Make files of an install again in `work.tree`; the files of the cache that it took.
 
-    An archive or installer is unpacked whole, the latter by the `request` of its install; of
-    packages those that are needed are, and of a folder only what is wanted is copied.
+    An installer is unpacked whole by the `request` of its install; of packages those that are
+    needed are, and of an archive or folder only what is wanted.
     `StoreError` when they are not what they were.
     """
     built_for = f"/opt/rocm-{version.xyz}"
@@ -258,20 +258,10 @@ def rebuild(work: Work, lost: Lost, version: Version, request: Request) -> tuple
 def _unpacked_again(work: Work, lost: Lost, version: Version, request: Request) -> tuple[Path, ...]:
     built_for = f"/opt/rocm-{version.xyz}"
     (item,) = lost.items
-    cached: tuple[Path, ...] = ()
-    is_remote = "://" in lost.origin
-    path = Path() if is_remote else same_file(item, work.downloads.cancel)
-    if not is_remote and form_of(str(path)) == "installer":
+    path = None if "://" in lost.origin else same_file(item, work.downloads.cancel)
+    if path is not None and form_of(str(path)) == "installer":
         installer.plan(version, str(path), request).fill(work)
         return ()
-    tree = Tree(work.tree, own_prefix=(built_for,), cancel=work.downloads.cancel)
-    if is_remote:
-        artifact = Artifact(item.url, item.name, item.size, item.sha256)
-        path, _ = download_and_unpack_tar(
-            artifact, work.downloads, tree, owner=item.name, on_bytes=work.on_bytes
-        )
-        cached = (path,)
-    else:
-        tree.add_tar(path, owner=item.name)
-    _relocated(work, {built_for}, tree.settle().paths)
+    cached, paths = archive_again.unpack(work, lost, path=path, own_prefix=(built_for,))
+    _relocated(work, {built_for}, paths)
     return cached

@@ -8,7 +8,6 @@ from urllib.parse import unquote
 
 from rocmenv.errors import ResolveError, visible
 from rocmenv.fetch.transfer import NotThereError
-from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Part, Request
 from rocmenv.sources.incomplete import missing
 from rocmenv.sources.packages import assemble, job_of
@@ -90,14 +89,9 @@ class LockedWheels(LockedFiles):
 
     def build(self, work: Work) -> Built:
         """Fetch the files, which must have the locked digests, and fill an environment."""
-        from rocmenv.sources.wheel_fill import fill  # noqa: PLC0415 - for wheels alone
+        from rocmenv.sources.wheel_fill import fetch, fill  # noqa: PLC0415 - for wheels alone
 
-        fetched = []
-        for item in self.items:
-            name = unquote(item.url.rpartition("/")[2])
-            artifact = Artifact(item.url, name, item.size, item.sha256)
-            fetched.append((item, work.downloads.fetch(artifact, work.on_bytes)))
-        return fill(fetched, work)
+        return fill(fetch(self.items, work), work)
 
 
 def plan(data: Catalog, locked: Locked, downloads: Downloads) -> Plan:

@@ -71,6 +71,7 @@ def plan(
         ),
         notes=tuple(note for one in copies.values() for note in one.loaded.notes),
         installs=(extent.install_options(request, by_gpu=True),),
+        line=place.line,
     )
 
 

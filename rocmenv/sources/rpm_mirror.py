@@ -73,6 +73,7 @@ def plan(
         files=(*largest_first(packages), *signed.values()),
         notes=tuple(dict.fromkeys(note for one in copies for note in one.loaded.notes)),
         installs=(extent.install_options(request, by_gpu=not legacy),),
+        line="" if legacy else data.place(release).line,
     )
 
 

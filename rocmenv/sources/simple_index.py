@@ -11,6 +11,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from rocmenv.errors import RepositoryError, visible
 from rocmenv.fetch.connection import shown
+from rocmenv.sources.folder_page import PAGE, read_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +47,7 @@ def read_project(reader: Reader, index: str, project: str) -> tuple[Offered, ...
     and `RepositoryError` for a page in another form.
     """
     url = _address(index, project)
-    content = reader.read(url, limit=_LIMIT)
+    content = read_folder(reader, url, limit=_LIMIT)
     if content.lstrip().startswith(b"{"):
         return tuple(_from_json(content, url))
     page = _read(content, url)
@@ -56,7 +57,7 @@ def read_project(reader: Reader, index: str, project: str) -> tuple[Offered, ...
 def read_names(reader: Reader, index: str) -> tuple[str, ...]:
     """The names of all projects of an index, in their plain form (`rocm-sdk-core`)."""
     url = _address(index)
-    content = reader.read(url, limit=_LIMIT)
+    content = read_folder(reader, url, limit=_LIMIT)
     if content.lstrip().startswith(b"{"):
         found = [str(row["name"]) for row in _rows(content, url, "projects")]
     else:
@@ -79,7 +80,7 @@ def _server(url: str) -> tuple[str, str, int | None]:
 def _address(index: str, project: str = "") -> str:
     url = "/".join(part for part in (index.rstrip("/"), project) if part)
     # What a web server answers for a folder is a file of it.
-    return f"{url}/index.html" if url.lower().startswith("file:") else f"{url}/"
+    return f"{url}/{PAGE}" if url.lower().startswith("file:") else f"{url}/"
 
 
 class _Page(HTMLParser):

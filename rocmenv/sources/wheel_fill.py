@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rocmenv.fetch.inventory import Inventory
+from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Built
 from rocmenv.sources.wheel_program import make_prefix
 from rocmenv.sources.wheel_tree import Venv
@@ -41,6 +42,16 @@ def fill(fetched: Sequence[tuple[Item, Path]], work: Work) -> Built:
         cached=tuple(path for _, path in fetched),
         inner=inner,
     )
+
+
+def fetch(items: Sequence[Item], work: Work) -> list[tuple[Item, Path]]:
+    """The files of a receipt or lock, which must have the digests that it names."""
+    fetched = []
+    for item in items:
+        name = unquote(item.url.rpartition("/")[2])
+        artifact = Artifact(item.url, name, item.size, item.sha256)
+        fetched.append((item, work.downloads.fetch(artifact, work.on_bytes)))
+    return fetched
 
 
 def _counted(tree: Path) -> tuple[int, int]:

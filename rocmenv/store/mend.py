@@ -7,11 +7,14 @@ was; the stage goes as that of an install does (`transaction`).
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
 import stat
 from typing import TYPE_CHECKING
 
-from rocmenv.model.manifest import FOLDER, LINK
+from rocmenv.errors import StoreError
+from rocmenv.model.manifest import FILE, FOLDER, LINK
 from rocmenv.store.share import WRITABLE
 from rocmenv.store.transaction import sync
 
@@ -30,7 +33,8 @@ def mend(stage: Stage, prefix: str, repairs: Iterable[tuple[Entry, Path | None]]
     right content and only its mode is wrong. Folders and links are made here. A folder, or
     what is no file, that stands in the way goes into the stage.
 
-    Raises `OSError` when one cannot be put in place; those before it are.
+    Raises `StoreError` when one cannot be put in place; those before it are. A full disk is
+    an `OSError`, as in every change of a stage.
     """
     sync(stage.tree)  # after a power cut, a name must not stand for content that is not there
     aside = stage.folder / "aside"
@@ -38,19 +42,30 @@ def mend(stage: Stage, prefix: str, repairs: Iterable[tuple[Entry, Path | None]]
     ordered = sorted(repairs, key=lambda pair: pair[0].path)  # folders before what is in them
     for number, (entry, new) in enumerate(ordered):
         place = os.path.join(prefix, entry.path)
-        if entry.kind == FOLDER:
-            _mend_folder(place, entry.mode, aside / str(number))
-        elif entry.kind == LINK:
-            made = stage.folder / f"link-{number}"
+        made = stage.folder / f"link-{number}" if entry.kind == LINK else new
+        if made is not None and entry.kind == LINK:
             made.symlink_to(entry.target)
-            _let_in(place, made, aside / str(number))
-        elif new is not None:
+        try:
+            _mend(place, entry, made, aside / str(number))
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            msg = f"{place} cannot be put right ({error.strerror})"
+            hint = f"see what keeps it as it is: `ls -ld {shlex.quote(os.path.dirname(place))}`"
+            raise StoreError(msg, hint=hint) from error
+
+
+def _mend(place: str, entry: Entry, new: Path | None, aside: Path) -> None:
+    if entry.kind == FOLDER:
+        _mend_folder(place, entry.mode, aside)
+    elif new is not None:
+        if entry.kind == FILE:
             new.chmod(entry.mode)
-            _let_in(place, new, aside / str(number))
-        else:
-            # A file of several installs stays read-only (`store.share`).
-            is_shared = os.lstat(place).st_nlink > 1
-            os.chmod(place, entry.mode & ~WRITABLE if is_shared else entry.mode)
+        _let_in(place, new, aside)
+    else:
+        # A file of several installs stays read-only (`store.share`).
+        is_shared = os.lstat(place).st_nlink > 1
+        os.chmod(place, entry.mode & ~WRITABLE if is_shared else entry.mode)
 
 
 def _mend_folder(place: str, mode: int, aside: Path) -> None:

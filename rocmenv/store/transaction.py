@@ -171,16 +171,17 @@ def removal(root: Root, version: Version) -> Iterator[None]:
         note.unlink(missing_ok=True)
 
 
-def must_be_ours(target: Path) -> None:
+def must_be_ours(target: Path, what: str = "removed") -> None:
     """`StoreError` when the folder `target`, if it is there, has parts that we cannot delete.
 
-    A `commit` in its place asks too; this is for who fills a stage for hours before.
+    A `commit` in its place asks too; this is for who fills a stage for hours before. `what`
+    is to be done with it.
     """
     if target.is_symlink() or not target.is_dir():
         return
     foreign = trash.first_foreign(str(target))
     if foreign is not None:
-        msg = f"{target} cannot be removed: what is in {foreign} is another user's"
+        msg = f"{target} cannot be {what}: what is in {foreign} is another user's"
         raise StoreError(msg, hint=f"see whose it is: `ls -ld {shlex.quote(foreign)}`")
 
 

@@ -98,9 +98,17 @@ def test_which_names_the_versions_that_have_it(rocmenv: Runner, root: Root, tmp_
 @pytest.mark.parametrize(
     ("version", "source", "words"),
     [
-        ("6.4.1", "legacy", "6.4.1 --with PACKAGE"),
-        ("6.4.1+site", "legacy", "6.4.1 --as 6.4.1+site --with PACKAGE"),
-        ("6.4.1+distro", "distro", "6.4.1 --channel distro --with PACKAGE"),
+        ("6.4.1", "legacy", "6.4.1 --channel legacy --gpu all --with PACKAGE"),
+        (
+            "6.4.1+site",
+            "rpm",
+            "6.4.1 --channel rpm --as 6.4.1+site --gpu all --with PACKAGE",
+        ),
+        (
+            "6.4.1+distro",
+            "distro",
+            "6.4.1 --channel distro --as 6.4.1+distro --with PACKAGE",
+        ),
     ],
 )
 def test_a_hint_for_a_further_package_can_be_pasted(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import http.client
 import select
 import socket
-import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from tests.fetch.server import running
 
 
 @dataclass
@@ -39,20 +39,8 @@ class Proxy:
 def proxying(proxy: Proxy, certificate: Path | None = None) -> Iterator[Proxy]:
     """`proxy` on a free port; `certificate` encrypts the way to it."""
     handler = type("Handler", (_Handler,), {"proxy": proxy})
-    server = _Server(("127.0.0.1", 0), handler)
-    if certificate is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    proxy.url = f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
-    try:
+    with running(handler, certificate) as proxy.url:
         yield proxy
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _place(proxy: Proxy, host: str, port: int) -> tuple[str, int]:
@@ -113,11 +101,4 @@ class _Handler(BaseHTTPRequestHandler):
         return bool(status)
 
     def log_message(self, *_args: object) -> None:
-        pass
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_args: object) -> None:
         pass

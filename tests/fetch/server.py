@@ -74,26 +74,35 @@ def serving(site: Site, certificate: Path | None = None) -> Iterator[Site]:
         def log_message(self, *_args: object) -> None:
             pass
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
+    with running(Handler, certificate) as site.url:
+        yield site
 
-        def handle_error(self, *_args: object) -> None:
-            pass  # clients that break off are what is tested here
 
-    server = Server(("127.0.0.1", 0), Handler)
+@contextmanager
+def running(
+    handler: Callable[..., BaseHTTPRequestHandler], certificate: Path | None = None
+) -> Iterator[str]:
+    """A server on a free port, whose address is given; `certificate` encrypts the way to it."""
+    server = _Server(("127.0.0.1", 0), handler)
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
         server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    site.url = f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
     try:
-        yield site
+        yield f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_args: object) -> None:
+        pass  # clients that break off are what is tested here
 
 
 def _answer(handler: BaseHTTPRequestHandler, site: Site) -> None:

@@ -530,6 +530,8 @@ def test_local_files_are_read_and_cached(tmp_path: Path, downloads: Downloads) -
         downloads.read(f"{url}x")
     with pytest.raises(TransferError):
         downloads.read("file://elsewhere.invalid/x")
+    with pytest.raises(NotThereError, match="is not the name of a file"):
+        downloads.read("file:///tmp/%00")
 
 
 @pytest.mark.parametrize("url", ["ftp://host.invalid/x", "x", "", "gopher:x"])

@@ -87,6 +87,32 @@ def test_targets_can_be_named(rocmenv: Runner, root: Root, here: Path, tmp_path:
 
 
 @pytest.mark.parametrize(
+    ("word", "targets"),
+    [
+        ("gfx1100,gfx90a:xnack-", ["gfx1100", "gfx90a:xnack-"]),
+        ("GFX120X-all", ["gfx1200", "gfx1201"]),
+        ("gfx11-generic", ["gfx11-generic"]),
+    ],
+)
+def test_targets_are_named_as_for_an_install(
+    rocmenv: Runner, root: Root, here: Path, tmp_path: Path, word: str, targets: list[str]
+) -> None:
+    compiler(root, tmp_path, makes(tmp_path, *targets), here)
+    rocmenv("verify", "--compile", "--gpu", word, "6.4.0").fine()
+    given = [word for word in here.read_text().splitlines() if word.startswith("--offload")]
+    assert given == [f"--offload-arch={target}" for target in targets]
+
+
+@pytest.mark.parametrize("word", ["all", "gfx", "", "x; rm"])
+def test_what_is_no_target_is_refused_before_anything_is_looked_at(
+    rocmenv: Runner, root: Root, here: Path, tmp_path: Path, word: str
+) -> None:
+    compiler(root, tmp_path, makes(tmp_path, "gfx90a"), here)
+    rocmenv("verify", "--compile", "--gpu", word).refused(2)
+    assert not here.exists()
+
+
+@pytest.mark.parametrize(
     ("body", "words"),
     [
         ("echo note; echo 'x: error: bad GPU'; exit 1", "does not compile: `x: error: bad GPU`"),
@@ -110,6 +136,8 @@ def test_what_goes_wrong_is_said(
     ("runs", "status", "words"),
     [
         ("echo target gfx90a:sramecc+", 0, "gfx90a; gfx90a:sramecc+ gave the right result"),
+        # As with a generic target, or one that passes for another.
+        ("echo target gfx90c", 0, "gfx90a; gfx90c gave the right result"),
         ("echo target gfx90a; exit 1", 1, "the GPU gfx90a gave a wrong result"),
         ("echo error launch: no code; exit 2", 1, "cannot be used: launch: no code"),
         ("echo target gfx1100; echo error x; exit 2", 0, "gfx1100 is not what it was compiled for"),

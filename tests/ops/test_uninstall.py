@@ -194,3 +194,17 @@ def test_what_another_user_has_put_into_it_stays_and_is_said(
     assert result.hint == f"see whose it is: `ls -ld {place}`"
     assert sorted(os.listdir(root.versions)) == ["6.3.0", "6.4.1"]
     assert os.listdir(root.trash) == os.listdir(root.journal) == os.listdir(root.staging) == []
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root may give files away")
+def test_what_another_user_has_put_into_it_is_not_repaired(
+    root: Root, tmp_path: Path, begin: Start
+) -> None:
+    give_away(tmp_path)
+    place = root.versions / "6.3.0/share/his"
+    place.mkdir(parents=True)
+    os.chown(place.parent, NOBODY, NOBODY)
+    (place / "file").touch()
+    (root.versions / "6.3.0/bin/rocminfo").unlink()
+    message = as_user(begin, root, "verify", "--repair", "6.3.0").refused()
+    assert message.startswith(f"{root.versions}/6.3.0 cannot be repaired: what is in {place} ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -364,8 +365,9 @@ def test_only_the_packages_of_what_is_damaged_are_read_again(
     assert result.refused() == (
         f"`{hipcc}` is not the file any more that the version was installed from"
     )
+    chosen = f" {shlex.join(words[1:])} --gpu all" if words[1:] else ""
     assert result.hint == (
-        f"install it again: `rocmenv install --reinstall {version} --from {folder}`"
+        f"install it again: `rocmenv install --reinstall {version} --from {folder}{chosen}`"
     )
 
 

@@ -91,19 +91,8 @@ def mirror(built: list[Path]) -> Iterator[Mirror]:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
-
-
-@pytest.fixture
-def install(
-    capfd: pytest.CaptureFixture[str],
-    root: Root,
-    tmp_path: Path,
-    mirror: Mirror,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Callable[..., Result]:
-    """`rocmenv install --channel native` on a machine with glibc 2.40."""
+def ubuntu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with glibc 2.40 and nothing else."""
     (tmp_path / "status").write_text(
         "Package: libc6\nStatus: install ok installed\nVersion: 2.40-1\nArchitecture: amd64\n"
     )
@@ -111,12 +100,16 @@ def install(
     monkeypatch.setattr(native, "glibc", lambda: (2, 40))
     monkeypatch.setattr(native, "system_profile", lambda: "ubuntu2404")
     monkeypatch.setattr(native, "debian_architecture", lambda: "amd64")
-    runner = Runner(capfd, root, tmp_path)
+
+
+@pytest.fixture
+def install(rocmenv: Runner, mirror: Mirror, ubuntu: None) -> Callable[..., Result]:
+    """`rocmenv install --channel native` on that machine."""
 
     def call(*words: str, **environ: str) -> Result:
         given = {"ROCMENV_THEROCK_MIRROR": f"{mirror.site.url}/rocm"}
         key = ("--fingerprint", mirror.fingerprint)
-        return runner("install", "--channel", "native", *key, *words, **{**given, **environ})
+        return rocmenv("install", "--channel", "native", *key, *words, **{**given, **environ})
 
     return call
 

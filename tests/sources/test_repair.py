@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import shutil
 import signal
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
 from rocmenv.ops import verify
 from rocmenv.ops.report import Silent
-from rocmenv.sources import legacy_rules
+from rocmenv.sources import archive_again, legacy_rules
+from rocmenv.sources.base import Lost, Work
 from rocmenv.sources.relocate import Relocated, relocate
 from rocmenv.store import registry
 from rocmenv.store.lock import locked
@@ -33,6 +38,8 @@ from tests.sources.test_legacy import (
     made,  # noqa: F401 - a fixture
     mirror,  # noqa: F401 - a fixture
 )
+from tests.sources.test_tarball import Vendor, vendor  # noqa: F401 - a fixture
+from tests.sources.test_tarball import name as tarball_name
 
 V630 = Version.parse("6.3.0")
 Install = Callable[..., Result]
@@ -42,16 +49,6 @@ MORE = (
     deb("rocm-opencl-runtime", "rocm-core6.3.0", **{"lib__libamdocl64.so": b"opencl"}),
     deb("both", "rocm-core6.3.0", lib__librocblas__so=b"blas"),
 )
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
-
-
-@pytest.fixture
-def rocmenv(capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path) -> Runner:
-    return Runner(capfd, root, tmp_path)
 
 
 @pytest.fixture
@@ -222,7 +219,7 @@ def test_a_package_that_is_gone_is_named_with_the_way_out(
     before = state(prefix)
     result = rocmenv("verify", "-q", "--deep", "--repair", "6.3.0")
     assert "hipcc6.3.0" in result.refused()
-    assert result.hint == ("install it again: `rocmenv install --reinstall 6.3.0 --channel legacy`")
+    assert result.hint.startswith("install it again: `rocmenv install --reinstall 6.3.0 --channel ")
     assert state(prefix) == before
     assert left_over(root) == []
 
@@ -243,18 +240,28 @@ def test_another_package_of_the_same_name_is_not_taken(
 def test_what_a_recipe_makes_otherwise_now_is_told_and_the_rest_is_mended(
     rocmenv: Runner, root: Root, prefix: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (prefix / "bin/hipcc").unlink()
+    flip(prefix / "bin/hipcc")  # which only a deep look sees
     (prefix / "bin/rocminfo").unlink()
 
     def otherwise(tree: Path, old: str, _new: str, paths: list[str], jobs: int) -> Relocated:
         return relocate(tree, old, "/x", paths, jobs)
 
     monkeypatch.setattr(legacy_rules, "relocate", otherwise)
-    result = rocmenv("verify", "-q", "--repair", "6.3.0")
-    assert result.refused() == "1 files of 6.3.0 cannot be made as they were: bin/hipcc"
-    assert (prefix / "bin/rocminfo").exists()
-    assert not (prefix / "bin/hipcc").exists()
+    rocmenv("rehash").fine()
+    result = rocmenv("verify", "-q", "--deep", "--repair", "6.3.0")
+    assert result.status == 1
+    assert result.message == "1 files of 6.3.0 cannot be made as they were: bin/hipcc"
+    assert result.hint.startswith("install it again: ")
+    assert result.out.splitlines() == [
+        "6.3.0: repaired `bin/rocminfo`",
+        "6.3.0: changed `bin/hipcc` (other content of the same size)",
+    ]
+    assert (root.shims / "rocminfo").exists()
     assert left_over(root) == []
+    (row,) = json.loads(rocmenv("verify", "--deep", "--repair", "--json").out)["versions"]
+    assert (row["fine"], [one["path"] for one in row["changed"]]) == (False, ["bin/hipcc"])
+    assert row["repaired"] == []
+    assert row["error"]["code"] == "store"
 
 
 def test_offline_it_takes_what_is_kept_and_nothing_else(
@@ -265,7 +272,9 @@ def test_offline_it_takes_what_is_kept_and_nothing_else(
 ) -> None:
     (prefix / "bin/hipcc").unlink()
     words = ("verify", "-q", "--repair", "--offline", "6.3.0")
-    assert "this run is offline" in rocmenv(*words).refused()
+    result = rocmenv(*words)
+    assert "this run is offline" in result.refused()
+    assert result.hint == "run the command once without `--offline`"
     install("-q", "6.3.0", "--reinstall", "--keep-downloads").fine()
     (prefix / "bin/hipcc").unlink()
     mirror.site.files.clear()
@@ -278,6 +287,52 @@ def test_while_the_version_is_changed_it_is_refused(
     (prefix / "bin/hipcc").unlink()
     with locked(root, "6.3.0", "a test"):
         assert "another rocmenv is at work" in rocmenv("verify", "--repair", "6.3.0").refused()
+
+
+def test_what_cannot_be_put_in_place_is_named(
+    rocmenv: Runner, root: Root, prefix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (prefix / "bin/hipcc").unlink()
+    rename = os.rename
+
+    def on_another_disk(old: object, new: object) -> None:
+        if str(new).endswith("bin/hipcc"):
+            raise OSError(errno.EXDEV, "Invalid cross-device link", str(old), None, str(new))
+        rename(str(old), str(new))
+
+    monkeypatch.setattr(os, "rename", on_another_disk)
+    result = rocmenv("verify", "-q", "--repair", "6.3.0")
+    message = f"{prefix}/bin/hipcc cannot be put right (Invalid cross-device link)"
+    assert result.refused() == message
+    assert result.hint.endswith(f"`ls -ld {prefix}/bin`")
+    assert list(root.staging.iterdir()) == list(root.journal.iterdir()) == []
+
+
+def test_what_was_hidden_is_read_when_its_folder_is_mended(
+    root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rocmenv: Runner
+) -> None:
+    """A folder that its owner may not enter; as root, who may, by an error of the same kind."""
+    fake_prefix(tmp_path / "x", "6.3.0")
+    rocmenv("install", "6.3.0", "--from", "x").fine()
+    prefix = root.version(V630)
+    flip(prefix / "lib/llvm/bin/clang++")
+    (prefix / "lib").chmod(0)
+    scandir = os.scandir
+
+    def may_enter(path: str) -> object:
+        if str(path) == f"{prefix}/lib" and not os.stat(path).st_mode & 0o111:
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", may_enter)
+    result = rocmenv("verify", "-q", "--deep", "--repair", "6.3.0")
+    assert result.out.splitlines() == [
+        "6.3.0: repaired `lib`",
+        "6.3.0: changed `lib/llvm/bin/clang++` (other content of the same size)",
+    ]
+    assert result.status == 1
+    assert result.err.startswith("hint: `rocmenv verify --deep --repair 6.3.0`")
+    assert "repaired `lib/llvm" in rocmenv("verify", "-q", "--deep", "--repair", "6.3.0").fine()
 
 
 # Stopped half-way.
@@ -345,7 +400,9 @@ def test_a_tarball_is_unpacked_again(
     prefix = root.version(V630)
     before = state(prefix)
     (prefix / "bin/hipcc").unlink()
-    rocmenv("verify", "--repair", "6.3.0").fine()
+    result = rocmenv("verify", "--repair", "6.3.0")
+    assert "repaired" in result.fine()
+    assert "to download" not in result.err
     assert state(prefix) == before
     (prefix / "bin/hipcc").unlink()
     shutil.copy(cases / "archives/flat-good.tar.gz", archive)
@@ -391,5 +448,75 @@ def test_a_folder_is_copied_from_again_where_it_is_as_it_was(
         (prefix / name).unlink()
     (source / "bin/where").write_text("other")
     result = rocmenv("verify", "-q", "--repair", "6.3.0")
-    assert result.refused() == "1 files of 6.3.0 cannot be made as they were: bin/where"
+    assert result.message == "1 files of 6.3.0 cannot be made as they were: bin/where"
     assert (prefix / "bin/hipcc").exists()
+
+
+@pytest.mark.parametrize("words", [(), ("--prune-targets", "--gpu", "gfx942")])
+def test_an_archive_of_the_channel_is_fetched_again(
+    rocmenv: Runner,
+    root: Root,
+    vendor: Vendor,  # noqa: F811
+    words: tuple[str, ...],
+) -> None:
+    vendor.has("tarball-multi-arch", tarball_name("multiarch", "7.14.0"))
+    server = {"ROCMENV_THEROCK_MIRROR": vendor.url}
+    rocmenv("install", "7.14.0", "--as", "7.14.0+own", *words, **server).fine()
+    prefix = root.version(Version.parse("7.14.0+own"))
+    before = state(prefix)
+    (prefix / "lib/llvm/bin/clang++").unlink()
+    flip(prefix / "bin/hipcc")
+    instead(prefix / "lib/libamdhip64.so").symlink_to("nowhere")
+    vendor.site.seen.clear()
+    rocmenv("verify", "--deep", "--repair", "7.14.0+own").fine()
+    assert state(prefix) == before
+    assert [Path(r.path).name for r in vendor.site.seen] == [tarball_name("multiarch", "7.14.0")]
+    assert left_over(root) == []
+
+
+def packed(path: Path) -> Path:
+    """An archive with a folder around all, a member below a link, and a hard link."""
+    with tarfile.open(path, "w:gz") as tar:
+        for name, content in (
+            ("rocm-6.3.0/bin/hipcc", b"hipcc"),
+            ("rocm-6.3.0/lib/llvm/bin/clang", b"clang"),
+            ("rocm-6.3.0/llvm/bin/lld", b"lld"),
+            ("rocm-6.3.0/share/large", b"large"),
+            ("rocm-6.3.0/.info/version", b"6.3.0-1\n"),
+        ):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+        for kind, name, target in (
+            (tarfile.SYMTYPE, "rocm-6.3.0/llvm", "lib/llvm"),
+            (tarfile.LNKTYPE, "rocm-6.3.0/bin/clang-17", "rocm-6.3.0/lib/llvm/bin/clang"),
+        ):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, target
+            tar.addfile(member)
+    return path
+
+
+@pytest.mark.parametrize(
+    "lost", [("bin/hipcc",), ("lib/llvm/bin/lld",), ("bin/clang-17",), ("bin/hipcc", "share/large")]
+)
+def test_of_an_archive_only_what_is_lost_is_written(
+    rocmenv: Runner, root: Root, tmp_path: Path, lost: tuple[str, ...]
+) -> None:
+    archive = packed(tmp_path / "rocm-6.3.0.tar.gz")
+    rocmenv("install", "--from", str(archive)).fine()
+    prefix = root.version(V630)
+    item = registry.find(root, V630)
+    work = Work(tmp_path / "again", str(prefix), Downloads(root.cache), 2, lambda _count: None)
+    work.tree.mkdir()
+    entries = verify.read_manifest(root, item)
+    missing = Lost(prefix, entries, frozenset(lost), item.receipt.items, item.receipt.origin)
+    archive_again.unpack(work, missing, path=archive)
+    files = [p for p in work.tree.rglob("*") if p.is_file() and not p.is_symlink()]
+    assert {str(p.relative_to(work.tree)) for p in files} == set(lost)
+    assert all((prefix / name).read_bytes() == (work.tree / name).read_bytes() for name in lost)
+    before = state(prefix)
+    for name in lost:
+        (prefix / name).unlink()
+    rocmenv("verify", "--repair", "6.3.0").fine()
+    assert state(prefix) == before

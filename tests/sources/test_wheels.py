@@ -29,6 +29,8 @@ from rocmenv.store.registry import Installed
 from tests.builders import clean_environ, process
 from tests.cli.runner import COMMAND, Result, Runner, run, run_command
 from tests.fetch.server import Site, serving
+from tests.ops.test_again import command_in, settle_otherwise
+from tests.sources.test_repair import state
 from tests.wheelhouse import File, Index, text, wheel
 
 FAMILIES = {
@@ -231,6 +233,43 @@ def test_it_is_removed_and_installed_anew(
     uninstall(process(root.path), root, Version.parse("10.0.0"))
     assert not (root.versions / "10.0.0").exists()
     assert not (root.shims / "hipcc").exists()
+
+
+def test_damaged_files_are_made_again(
+    call: Callable[..., Result], index: Index, root: Root, site: Site
+) -> None:
+    index.has_release()
+    call("install", "10.0.0", "--channel", "wheels").fine()
+    version = root.versions / "10.0.0"
+    before = state(version)
+    prefix = Path(call("prefix", "10.0.0").fine().strip())
+    (prefix / "bin/hipcc").unlink()
+    config = version / "pyvenv.cfg"
+    config.write_text("damaged")
+    site.seen.clear()
+    told = call("verify", "-q", "--deep", "--repair", "10.0.0").fine()
+    assert sorted(told.splitlines()[:2]) == [
+        f"10.0.0: repaired `{path.relative_to(version)}`" for path in (prefix / "bin/hipcc", config)
+    ]
+    assert state(version) == before
+    assert all("/whl-next/" in request.path for request in site.seen)
+    assert not list((root.cache / "sha256").iterdir())
+
+
+def test_the_hint_to_install_again_makes_the_same(
+    call: Callable[..., Result], index: Index, root: Root
+) -> None:
+    index.has_release()
+    index.wheel("rocm-profiler", "10.0.0", {"p/__init__.py": text("")})
+    words = ("--with", "profiler", "--profile", "sdk", "--gpu", "gfx1100")
+    call("install", "10.0.0", "--channel", "wheels", *words).fine()
+    manifest = root.manifest(Version.parse("10.0.0"))
+    before = manifest.read_bytes()
+    manifest.unlink()
+    command = command_in(call("verify", "10.0.0").hint)
+    settle_otherwise(call)
+    call(*command[1:]).fine()
+    assert manifest.read_bytes() == before
 
 
 def test_a_second_time_without_a_connection(

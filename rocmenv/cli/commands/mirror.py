@@ -97,13 +97,12 @@ def command(
     for note in made.notes:
         report.note(note)
     counts = {"files": made.files, "fetched": made.fetched, "size": made.size}
+    versions = [str(version) for version in made.versions]
     if given["as_json"]:
-        versions = [str(version) for version in made.versions]
         say_json({"folder": str(folder), "versions": versions, **counts})
         return
-    report.step(
-        f"{folder} has {made.files} files ({amount(made.size)}), {made.fetched} of them new"
-    )
+    size, new = amount(made.size), f"{made.fetched} of them new"
+    report.step(f"{folder} has {', '.join(versions)}: {made.files} files ({size}), {new}")
     if given["locked"]:
         _say_commands(folder, ["rocmenv", "install", "--locked"])
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rocmenv.cli.completion import complete_installed
+from rocmenv.cli.completion import complete_installed, complete_target
 from rocmenv.cli.output import say, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
@@ -45,6 +45,11 @@ class _Answer:
         works = self.sampled is None or not self.sampled.problem
         return self.error is None and not is_wrong and works
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether there is an error, and of the files nothing that is worth a word."""
+        return self.error is not None and not (self.checked and self.checked.faults)
+
 
 @click.command("verify")
 @click.argument("specs", metavar="[VERSION]...", nargs=-1, shell_complete=complete_installed)
@@ -54,7 +59,12 @@ class _Answer:
     "--compile", "compiles", is_flag=True, help="Let its compiler build and run a sample."
 )
 @click.option(
-    "--gpu", "gpus", metavar="TARGET", multiple=True, help="With --compile: for this target."
+    "--gpu",
+    "gpus",
+    metavar="TARGET",
+    multiple=True,
+    help="With --compile: for this target.",
+    shell_complete=complete_target,
 )
 @click.option("-j", "--jobs", type=click.IntRange(1, 64), help="Files or packages at once.")
 @click.option("--offline", is_flag=True, help="With --repair: open no connection; use the cache.")
@@ -69,16 +79,20 @@ def command(ctx: Context, /, specs: tuple[str, ...], **given: object) -> int:
     if given["gpus"] and not given["compiles"]:
         msg = "`--gpu` is for the sample that `--compile` builds"
         raise UsageError(msg, hint="`rocmenv verify --compile --gpu TARGET`")
+    if given["compiles"]:
+        from rocmenv.ops.sample import asked  # noqa: PLC0415 - needs more than a look
+
+        given["gpus"] = asked(given["gpus"] if isinstance(given["gpus"], tuple) else ())
     items, broken = _items(ctx, specs, links=bool(given["compiles"]))
     answers = [_answer(ctx, item, given) for item in items]
     if given["as_json"]:
         rows = [{"path": entry.path, "reason": entry.reason} for entry in broken]
         say_json({"versions": [_row(answer) for answer in answers], "broken": rows})
-    elif specs and len(answers) == 1 and answers[0].error is not None:
+    elif specs and len(answers) == 1 and answers[0].is_refused and answers[0].error:
         raise answers[0].error
     else:
         for answer in answers:
-            _show(answer, quiet=bool(given["quiet"]))
+            _show(answer, given)
         for entry in broken:
             tell(f"rocmenv: not an install: {entry.path}: {entry.reason}")
         if not answers and not broken:
@@ -137,13 +151,13 @@ def _look(ctx: Context, answer: _Answer, given: dict[str, object]) -> None:
 
     downloads = downloads_for(ctx.process, ctx.root, settings, offline=bool(given["offline"]))
     version = answer.item.version
-    before, after = repair(ctx.process, ctx.root, version, downloads, how, report, deep=deep)
-    left = {fault.entry.path for fault in after.faults}
-    answer.repaired = tuple(f for f in before.faults if f.entry.path not in left)
-    answer.checked = after
+    done = repair(ctx.process, ctx.root, version, downloads, how, report, deep=deep)
+    left = {fault.entry.path for fault in done.after.faults}
+    answer.repaired = tuple(f for f in done.before.faults if f.entry.path not in left)
+    answer.checked, answer.error = done.after, done.problem
 
 
-def _show(answer: _Answer, *, quiet: bool) -> None:
+def _show(answer: _Answer, given: dict[str, object]) -> None:
     version = answer.item.version
     if answer.error is not None:
         tell(f"rocmenv: {answer.error.message}")
@@ -152,7 +166,10 @@ def _show(answer: _Answer, *, quiet: bool) -> None:
     for fault in answer.repaired:
         say(f"{version}: repaired {visible(fault.entry.path, _LONGEST)}")
     if answer.checked is not None:
-        _show_checked(answer.checked, quiet=quiet)
+        _show_checked(answer.checked, quiet=bool(given["quiet"]))
+        if answer.checked.faults and answer.error is None:
+            deep = "--deep " if given["deep"] else ""  # or what it has found is not looked for
+            tell(f"hint: `rocmenv verify {deep}--repair {version}` fetches what is damaged again")
     if answer.sampled is not None:
         done = answer.sampled
         words = done.problem or f"compiles for {', '.join(done.targets)}; {done.ran}"
@@ -167,8 +184,6 @@ def _show_checked(checked: Checked, *, quiet: bool) -> None:
         words = f" ({fault.words})" if fault.words else ""
         say(f"{version}: {fault.kind} {visible(fault.entry.path, _LONGEST)}{words}")
     _show_rest(version, len(checked.faults))
-    if checked.faults:
-        tell(f"hint: `rocmenv verify --repair {version}` fetches what is damaged again")
     if not quiet:
         for path in checked.extra[:_SHOWN]:
             tell(f"note: {version}: not installed by rocmenv: {visible(path, _LONGEST)}")

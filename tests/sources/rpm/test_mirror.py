@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,10 +11,8 @@ import pytest
 from rocmenv.model.version import Version
 from rocmenv.sources import rpm_release
 from rocmenv.store import registry
-from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
-from tests.ops.test_mirror import contents
-from tests.ops.test_mirror_tarball import address_of
+from tests.mirrors.ways import address_of, contents, copier, each_way, installs
 from tests.sources.rpm.builders import serve
 from tests.sources.rpm.conftest import Mirror
 from tests.sources.rpm.test_channel import (  # noqa: F401 - fixtures
@@ -40,19 +37,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def rocmenv(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Runner:
-    return Runner(capfd, Root(tmp_path / "root"), tmp_path)
-
-
-@pytest.fixture
 def copied(rocmenv: Runner, mirror: Mirror, folder: Path) -> Callable[..., Result]:
     """`rocmenv mirror`, from the server into the folder."""
-
-    def call(*words: str, **environ: str) -> Result:
-        key = ("--fingerprint", mirror.made.fingerprint, "--mirror", f"{mirror.site.url}/rocm")
-        return rocmenv("mirror", *words, *key, "--to", str(folder), **environ)
-
-    return call
+    key = ("--fingerprint", mirror.made.fingerprint, "--mirror", f"{mirror.site.url}/rocm")
+    return copier(rocmenv, folder, *key)
 
 
 @pytest.fixture
@@ -157,7 +145,7 @@ def test_all_gpus_means_each_of_them_too(
     assert newer.site.seen
 
 
-@pytest.mark.parametrize("by_file", [True, False])
+@each_way
 @pytest.mark.parametrize(
     ("words", "base"),
     [
@@ -174,19 +162,16 @@ def test_another_rocmenv_installs_from_it(
     rocmenv: Runner,
     words: tuple[str, ...],
     base: str,
-    *,
-    by_file: bool,
+    way: str,
 ) -> None:
     if base == OLDER:
         newer.publish()
-    told = copied(*words).fine().splitlines()
+    told = copied(*words).fine()
     newer.site.files.clear()
     newer.site.seen.clear()
-    by_address, by_host = (shlex.split(line, comments=True) for line in told)
-    with address_of(folder, by_file=by_file) as url:
-        call = by_address if by_file else [w.replace("http://HOST:8000", url) for w in by_host]
-        assert call[:2] == ["rocmenv", "install"]
-        rocmenv(*call[1:]).fine()
+    with address_of(folder, way) as url:
+        (call,) = installs(told, url)
+        rocmenv(*call).fine()
         item = registry.find(rocmenv.root, Version.parse(words[0]))
         assert (item.receipt.source, item.receipt.origin) == ("rpm", f"{url}/{base}")
     assert newer.site.seen == []
@@ -196,6 +181,8 @@ def test_the_variable_follows_the_release(
     copied: Callable[..., Result], newer: Mirror, folder: Path, rocmenv: Runner
 ) -> None:
     copied("10.0.0", "--channel", "rpm", "--profile", "sdk").fine()
+    lines = json.loads((folder / ".rocmenv-lines.json").read_text())
+    assert lines[f"{NEWER}/repodata/repomd.xml"] == "stable"
     words = ("install", "10.0.0", "--channel", "rpm", "--profile", "sdk")
     key = ("--fingerprint", newer.made.fingerprint)
     nowhere = (folder.parent / "nowhere").as_uri()
@@ -203,13 +190,13 @@ def test_the_variable_follows_the_release(
     rocmenv(*words, *key, **environ).fine()
 
 
-@pytest.mark.parametrize("by_file", [True, False])
+@each_way
 def test_what_it_lacks_is_told_before_a_download(
-    copied: Callable[..., Result], mirror: Mirror, folder: Path, rocmenv: Runner, *, by_file: bool
+    copied: Callable[..., Result], mirror: Mirror, folder: Path, rocmenv: Runner, way: str
 ) -> None:
     mirror.publish()
     copied("6.3.0").fine()
-    with address_of(folder, by_file=by_file) as url:
+    with address_of(folder, way) as url:
         key = ("--fingerprint", mirror.made.fingerprint, "--mirror", url, "-q")
         result = rocmenv("install", "6.3.0", "--profile", "sdk", *key)
         assert result.refused().endswith("though the signed index lists it")

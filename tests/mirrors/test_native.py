@@ -3,61 +3,39 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from rocmenv.errors import RepositoryError
+from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
+from rocmenv.ops import mirror as ops
+from rocmenv.ops.report import Silent
 from rocmenv.sources import native
+from rocmenv.sources.base import MirrorFile, MirrorPlan
 from rocmenv.store import registry
-from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
-from tests.ops.test_mirror import contents
-from tests.ops.test_mirror_tarball import address_of
-from tests.sources.test_native import Mirror, built, mirror  # noqa: F401 - fixtures
+from tests.mirrors.ways import address_of, contents, copier, each_way, installs
+from tests.sources.test_native import Mirror
 
 BASE = "core/packages/ubuntu2404"
 SDK = ["amdrocm-base10.0", "amdrocm-blas10.0-gfx1100", "amdrocm-core-dev10.0"]
 
 
-@pytest.fixture(autouse=True)
-def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with glibc 2.40 and nothing else."""
-    (tmp_path / "status").write_text(
-        "Package: libc6\nStatus: install ok installed\nVersion: 2.40-1\nArchitecture: amd64\n"
-    )
-    monkeypatch.setattr(native, "STATUS", str(tmp_path / "status"))
-    monkeypatch.setattr(native, "glibc", lambda: (2, 40))
-    monkeypatch.setattr(native, "system_profile", lambda: "ubuntu2404")
-    monkeypatch.setattr(native, "debian_architecture", lambda: "amd64")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "my mirror"
-
-
-@pytest.fixture
-def rocmenv(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Runner:
-    return Runner(capfd, Root(tmp_path / "root"), tmp_path)
+pytestmark = pytest.mark.usefixtures("ubuntu")
 
 
 @pytest.fixture
 def copied(
     rocmenv: Runner,
-    mirror: Mirror,  # noqa: F811
+    server: Mirror,
     folder: Path,
 ) -> Callable[..., Result]:
     """`rocmenv mirror --channel native`, from the server into the folder."""
-
-    def call(*words: str, **environ: str) -> Result:
-        given = {"ROCMENV_THEROCK_MIRROR": f"{mirror.site.url}/rocm", **environ}
-        key = ("--fingerprint", mirror.fingerprint)
-        return rocmenv("mirror", "--channel", "native", *key, *words, "--to", str(folder), **given)
-
-    return call
+    words = ("--channel", "native", "--fingerprint", server.fingerprint)
+    return copier(rocmenv, folder, *words, ROCMENV_THEROCK_MIRROR=f"{server.site.url}/rocm")
 
 
 def debs(folder: Path) -> list[str]:
@@ -66,12 +44,12 @@ def debs(folder: Path) -> list[str]:
 
 def test_a_mirror_has_the_files_of_the_server(
     copied: Callable[..., Result],
-    mirror: Mirror,  # noqa: F811
+    server: Mirror,
     folder: Path,
 ) -> None:
     copied("10.0.0", "--profile", "sdk").fine()
     found = contents(folder)
-    served = {path.removeprefix("/rocm/"): body for path, body in mirror.site.files.items()}
+    served = {path.removeprefix("/rocm/"): body for path, body in server.site.files.items()}
     assert {path: served[path] for path in found} == found
     assert found.keys() >= {f"{BASE}/dists/stable/InRelease", "gpg/packages.gpg"}
     assert debs(folder) == sorted(["amdrocm-core-sdk10.0", *SDK])
@@ -88,54 +66,50 @@ def test_a_mirror_has_the_files_of_the_server(
 )
 def test_the_packages_of_the_gpus(
     copied: Callable[..., Result],
-    mirror: Mirror,  # noqa: F811
+    server: Mirror,
     folder: Path,
     words: tuple[str, ...],
     names: list[str] | None,
 ) -> None:
     copied("10.0.0", "--profile", "sdk", *words).fine()
-    every = {p.rpartition("/")[2].partition("_")[0] for p in mirror.site.files if ".deb" in p}
+    every = {p.rpartition("/")[2].partition("_")[0] for p in server.site.files if ".deb" in p}
     assert debs(folder) == sorted(names or every)
 
 
-@pytest.mark.parametrize("by_file", [True, False])
+@each_way
 @pytest.mark.parametrize("words", [(), ("--gpu", "gfx1100"), ("--suite", "ubuntu2404")])
 def test_another_rocmenv_installs_from_it(
     copied: Callable[..., Result],
-    mirror: Mirror,  # noqa: F811
+    server: Mirror,
     folder: Path,
     rocmenv: Runner,
     words: tuple[str, ...],
-    *,
-    by_file: bool,
+    way: str,
 ) -> None:
-    told = copied("10.0.0", "--profile", "sdk", *words).fine().splitlines()
-    mirror.site.files.clear()
-    mirror.site.seen.clear()
-    by_address, by_host = (shlex.split(line, comments=True) for line in told)
-    with address_of(folder, by_file=by_file) as url:
-        call = by_address if by_file else [w.replace("http://HOST:8000", url) for w in by_host]
-        assert call[:2] == ["rocmenv", "install"]
-        rocmenv(*call[1:]).fine()
+    told = copied("10.0.0", "--profile", "sdk", *words).fine()
+    server.site.files.clear()
+    server.site.seen.clear()
+    with address_of(folder, way) as url:
+        (call,) = installs(told, url)
+        rocmenv(*call).fine()
         item = registry.find(rocmenv.root, Version.parse("10.0.0"))
         assert item.receipt.source == "native"
         assert item.receipt.origin == f"{url}/{BASE} stable"
         assert (Path(item.prefix) / "bin/hipcc").is_file()
-    assert mirror.site.seen == []
+    assert server.site.seen == []
 
 
-@pytest.mark.parametrize("by_file", [True, False])
+@each_way
 def test_what_it_lacks_is_told_before_a_download(
     copied: Callable[..., Result],
-    mirror: Mirror,  # noqa: F811
+    server: Mirror,
     folder: Path,
     rocmenv: Runner,
-    *,
-    by_file: bool,
+    way: str,
 ) -> None:
     copied("10.0.0", "--profile", "hip").fine()
-    with address_of(folder, by_file=by_file) as url:
-        key = ("--fingerprint", mirror.fingerprint, "--mirror", url, "-q")
+    with address_of(folder, way) as url:
+        key = ("--fingerprint", server.fingerprint, "--mirror", url, "-q")
         result = rocmenv("install", "10.0.0", "--channel", "native", "--profile", "sdk", *key)
         assert result.refused().endswith("though the signed index lists it")
         assert not (rocmenv.root.cache / "sha256").exists()
@@ -156,15 +130,40 @@ def test_a_second_run_replaces_what_is_wrong_and_nothing_else(
 
 def test_a_changed_mirror_is_refused(
     copied: Callable[..., Result],
-    mirror: Mirror,  # noqa: F811
+    server: Mirror,
     folder: Path,
     rocmenv: Runner,
 ) -> None:
     copied("10.0.0").fine()
     path = folder / BASE / "dists/stable/InRelease"
     path.write_bytes(path.read_bytes().replace(b"Suite", b"suite"))
-    words = ("--mirror", folder.as_uri(), "--fingerprint", mirror.fingerprint, "-q")
+    words = ("--mirror", folder.as_uri(), "--fingerprint", server.fingerprint, "-q")
     rocmenv("install", "10.0.0", "--channel", "native", *words).refused()
+
+
+def test_the_index_of_another_line_stays(
+    copied: Callable[..., Result], folder: Path, tmp_path: Path
+) -> None:
+    """A candidate is on another server, at the same paths."""
+    copied("10.0.0").fine()
+    before = contents(folder)
+    path = f"{BASE}/dists/stable/InRelease"
+
+    def brought(line: str, content: bytes) -> None:
+        files = (MirrorFile(path, content=content),)
+        plan = MirrorPlan(Version.parse("10.1.0rc1"), "native", "origin", files, line=line)
+        ops.mirror([plan], folder, Downloads(tmp_path / "cache"), Silent())
+
+    with pytest.raises(RepositoryError, match=r"is that of the line `stable`, and 10\.1\.0rc1 is"):
+        brought("rc", b"of a candidate")
+    assert contents(folder) == before
+    brought("stable", b"a newer one")
+    assert (folder / path).read_bytes() == b"a newer one"
+    for damaged in ("{", "[]", '{"x": 1}'):  # nothing is known then
+        (folder / ".rocmenv-lines.json").write_text(damaged)
+        brought("rc", b"of a candidate")
+    with pytest.raises(RepositoryError):
+        brought("stable", b"a newer one")
 
 
 @pytest.mark.parametrize(

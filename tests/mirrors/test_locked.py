@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,23 +15,12 @@ from rocmenv.model.version import Version
 from rocmenv.ops import lock as locks
 from rocmenv.sources.locked_mirror import plan
 from tests.cli.runner import Result
+from tests.mirrors.ways import address_of, contents, each_way, installs
 from tests.ops.test_lock import HERE, call, project, receipt  # noqa: F401 - fixtures
-from tests.ops.test_mirror import contents
-from tests.ops.test_mirror_tarball import address_of
-from tests.sources.test_legacy import (  # noqa: F401 - as above
-    Mirror,
-    _machine,
-    made,
-    mirror,
-)
-from tests.sources.test_tarball import Vendor, name, vendor  # noqa: F401 - as above
+from tests.sources.test_legacy import Mirror, _machine  # noqa: F401 - a fixture
+from tests.sources.test_tarball import Vendor, name
 
 Call = Callable[..., Result]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "my mirror"
 
 
 def wanted(project: Path) -> dict[str, str]:  # noqa: F811
@@ -41,48 +29,45 @@ def wanted(project: Path) -> dict[str, str]:  # noqa: F811
     return {item.url.rpartition("/")[2].replace("%2B", "+"): item.sha256 for item in entry.items}
 
 
-@pytest.mark.parametrize("by_file", [True, False])
+@each_way
 @pytest.mark.parametrize("version", ["6.3.0", "10.0.1"])
 def test_another_machine_installs_the_lock_from_it(
     call: Call,  # noqa: F811
     tmp_path: Path,
     project: Path,  # noqa: F811
-    mirror: Mirror,  # noqa: F811
-    vendor: Vendor,  # noqa: F811
+    origin: Mirror,
+    vendor: Vendor,
     folder: Path,
     version: str,
-    *,
-    by_file: bool,
+    way: str,
 ) -> None:
     vendor.has("core/tarball", name("multiarch", "10.0.1"), name("gfx110X-all", "10.0.1"))
     (project / ".rocm-version").write_text(f"{version}\n")
     call("lock").fine()
-    told = call("mirror", "--locked", "--to", str(folder)).fine().splitlines()
+    told = call("mirror", "--locked", "--to", str(folder)).fine()
     assert {path.rpartition("/")[2] for path in contents(folder)} == set(wanted(project))
-    for site in (mirror.site, vendor.site):
+    for site in (origin.site, vendor.site):
         site.files.clear()
         site.seen.clear()
-    by_address, by_host = (shlex.split(line, comments=True) for line in told)
-    with address_of(folder, by_file=by_file) as url:
-        words = by_address if by_file else [w.replace("http://HOST:8000", url) for w in by_host]
-        assert words == ["rocmenv", "install", "--locked", "--mirror", url]
-        call(*words[1:], root="two").fine()
+    with address_of(folder, way) as url:
+        (words,) = installs(told, url)
+        assert words == ["install", "--locked", "--mirror", url]
+        call(*words, root="two").fine()
     assert sorted(receipt(tmp_path, "two", version).values()) == sorted(wanted(project).values())
-    assert mirror.site.seen == vendor.site.seen == []
+    assert origin.site.seen == vendor.site.seen == []
 
 
-@pytest.mark.parametrize("by_file", [True, False])
+@each_way
 def test_a_file_that_it_lacks_is_told_before_a_download(
     call: Call,  # noqa: F811
     tmp_path: Path,
     folder: Path,
-    *,
-    by_file: bool,
+    way: str,
 ) -> None:
     call("lock", "--profile", "runtime").fine()
     call("mirror", "--locked", "--to", str(folder)).fine()
     call("lock").fine()
-    with address_of(folder, by_file=by_file) as url:
+    with address_of(folder, way) as url:
         result = call("install", "--locked", "--mirror", url, "-q", root="two")
         assert result.refused().endswith("though the lock names it")
         assert "mirror --locked" in result.hint
@@ -110,12 +95,12 @@ def test_the_files_of_all_platforms(
 
 def test_from_another_mirror(
     call: Call,  # noqa: F811
-    mirror: Mirror,  # noqa: F811
+    origin: Mirror,
     folder: Path,
 ) -> None:
     call("lock").fine()
     call("mirror", "--locked", "--to", str(folder)).fine()
-    mirror.site.files.clear()
+    origin.site.files.clear()
     again = folder.with_name("again")
     words = ("--offline", "--mirror", folder.as_uri(), "--to", str(again))
     call("mirror", "--locked", *words).fine()
@@ -124,12 +109,12 @@ def test_from_another_mirror(
 
 def test_a_file_that_was_replaced_is_refused(
     call: Call,  # noqa: F811
-    mirror: Mirror,  # noqa: F811
+    origin: Mirror,
     folder: Path,
 ) -> None:
     call("lock").fine()
-    place = f"/rocm/apt/6.3/pool/{mirror.debs['hipcc6.3.0'].name}"
-    mirror.site.files[place] = mirror.site.files[place][:-1] + b"\x01"
+    place = f"/rocm/apt/6.3/pool/{origin.debs['hipcc6.3.0'].name}"
+    origin.site.files[place] = origin.site.files[place][:-1] + b"\x01"
     assert "sha256" in call("mirror", "--locked", "-q", "--to", str(folder)).refused()
     assert not list(folder.rglob("hipcc*"))
 

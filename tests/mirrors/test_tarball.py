@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,35 +14,19 @@ from rocmenv.sources.base import Kept
 from rocmenv.sources.index_page import read_page
 from rocmenv.sources.tarball_mirror import ArchivePage
 from rocmenv.store import registry
-from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
-from tests.ops.test_mirror import plain_server
-from tests.sources.test_tarball import Vendor, name, vendor  # noqa: F401 - a fixture
+from tests.mirrors.ways import address_of, copier, each_way, installs
+from tests.sources.test_tarball import Vendor, name
 
 PLACE = "core/tarball"
 GROUPS = ("multiarch", "gfx110X-all", "gfx94X-dcgpu")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "my mirror"
-
-
-@pytest.fixture
-def rocmenv(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Runner:
-    return Runner(capfd, Root(tmp_path / "root"), tmp_path)
-
-
-@pytest.fixture
-def copied(rocmenv: Runner, vendor: Vendor, folder: Path) -> Callable[..., Result]:  # noqa: F811
+def copied(rocmenv: Runner, vendor: Vendor, folder: Path) -> Callable[..., Result]:
     """`rocmenv mirror`, from a vendor with three archives of 10.0.1 into the folder."""
     vendor.has(PLACE, *(name(group, "10.0.1") for group in GROUPS))
-
-    def call(*words: str, **environ: str) -> Result:
-        given = {"ROCMENV_THEROCK_MIRROR": vendor.url, **environ}
-        return rocmenv("mirror", *words, "--to", str(folder), **given)
-
-    return call
+    return copier(rocmenv, folder, ROCMENV_THEROCK_MIRROR=vendor.url)
 
 
 def archives(folder: Path) -> list[str]:
@@ -56,16 +38,6 @@ def rows(folder: Path, place: str = PLACE) -> dict[str, dict[str, object]]:
     start = text.index("const files = ") + len("const files = ")
     found, _ = json.JSONDecoder().raw_decode(text, start)
     return {row["name"]: row for row in found}
-
-
-@contextmanager
-def address_of(folder: Path, *, by_file: bool) -> Iterator[str]:
-    """The mirror's address: of the folder itself, or of a plain server of it."""
-    if by_file:
-        yield folder.as_uri()
-        return
-    with plain_server(folder) as url:
-        yield url
 
 
 # What is copied.
@@ -86,7 +58,7 @@ def address_of(folder: Path, *, by_file: bool) -> Iterator[str]:
 )
 def test_the_archives_of_the_gpus(
     copied: Callable[..., Result],
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     folder: Path,
     words: tuple[str, ...],
     environ: dict[str, str],
@@ -105,7 +77,7 @@ def test_the_archives_of_the_gpus(
 
 def test_all_gpus_where_no_archive_is_for_every_one(
     copied: Callable[..., Result],
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     folder: Path,
 ) -> None:
     vendor.has(PLACE, name("gfx110X-all", "10.0.2"), name("gfx94X-dcgpu", "10.0.2"))
@@ -119,7 +91,7 @@ def test_all_gpus_where_no_archive_is_for_every_one(
 
 def test_a_gpu_without_an_archive_is_told(
     copied: Callable[..., Result],
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     folder: Path,
 ) -> None:
     vendor.has(PLACE, name("gfx110X-all", "10.0.2"))
@@ -135,7 +107,7 @@ def test_a_gpu_without_an_archive_is_told(
 )
 def test_each_line_has_its_place(
     copied: Callable[..., Result],
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     folder: Path,
     typed: str,
     text: str,
@@ -150,28 +122,24 @@ def test_each_line_has_its_place(
 # Installing from it.
 
 
-@pytest.mark.parametrize("by_file", [True, False])
+@each_way
 @pytest.mark.parametrize("words", [(), ("--gpu", "gfx1100", "--gpu", "gfx942")])
 def test_another_rocmenv_installs_from_it(
     copied: Callable[..., Result],
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     folder: Path,
     rocmenv: Runner,
     words: tuple[str, ...],
-    *,
-    by_file: bool,
+    way: str,
 ) -> None:
-    told = copied("10.0.1", *words).fine().splitlines()
+    told = copied("10.0.1", *words).fine()
     vendor.site.files.clear()  # the first server has nothing any more
     vendor.site.seen.clear()
-    commands = [shlex.split(line, comments=True) for line in told]
-    assert len(commands) == 2 * max(1, len(words) // 2)
-    with address_of(folder, by_file=by_file) as url:
-        for command in commands[:: 1 if by_file else -1][::2]:
-            call = [word.replace("http://HOST:8000", url) for word in command]
-            assert call[:2] == ["rocmenv", "install"]
-            assert call[-1] == url
-            rocmenv(*call[1:], "--reinstall").fine()
+    with address_of(folder, way) as url:
+        calls = installs(told, url)
+        assert len(calls) == max(1, len(words) // 2)
+        for call in calls:
+            rocmenv(*call, "--reinstall").fine()
             item = registry.find(rocmenv.root, Version.parse("10.0.1"))
             assert item.receipt.origin.startswith(url)
             assert (Path(item.prefix) / "bin/hipcc").is_file()
@@ -180,12 +148,12 @@ def test_another_rocmenv_installs_from_it(
     assert vendor.site.seen == []
 
 
-@pytest.mark.parametrize("by_file", [True, False])
+@each_way
 def test_what_it_lacks_is_told_before_a_download(
-    copied: Callable[..., Result], folder: Path, rocmenv: Runner, *, by_file: bool
+    copied: Callable[..., Result], folder: Path, rocmenv: Runner, way: str
 ) -> None:
     copied("10.0.1", "--gpu", "gfx1100").fine()
-    with address_of(folder, by_file=by_file) as url:
+    with address_of(folder, way) as url:
         given = ("--mirror", url, "-q")
         result = rocmenv("install", "10.0.1", "--gpu", "gfx942", *given)
         assert "has code for gfx942; there are `gfx110X-all`" in result.refused()
@@ -193,14 +161,18 @@ def test_what_it_lacks_is_told_before_a_download(
         assert f"no archive of 10.0.2 for Linux at {url}" in result.refused()
 
 
+@each_way
 def test_a_mirror_that_was_damaged_is_refused(
-    copied: Callable[..., Result], folder: Path, rocmenv: Runner
+    copied: Callable[..., Result], folder: Path, rocmenv: Runner, way: str
 ) -> None:
+    """Also where a server has no listings: the page with the digests is asked for by name."""
     copied("10.0.1").fine()
     path = folder / PLACE / name("multiarch", "10.0.1")
-    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
-    words = ("install", "10.0.1", "-q", "--mirror", folder.as_uri())
-    assert "sha256" in rocmenv(*words).refused()
+    content = bytearray(path.read_bytes())
+    content[4] ^= 1  # the time in the head of a gzip file, which no check sum covers
+    path.write_bytes(content)
+    with address_of(folder, way) as url:
+        assert "sha256" in rocmenv("install", "10.0.1", "-q", "--mirror", url).refused()
     assert not rocmenv.root.version(Version.parse("10.0.1")).exists()
 
 
@@ -221,7 +193,7 @@ def test_a_mirror_is_copied_on(
 
 def test_further_releases_and_groups_join_the_page(
     copied: Callable[..., Result],
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     folder: Path,
 ) -> None:
     copied("10.0.1").fine()
@@ -239,7 +211,7 @@ def test_further_releases_and_groups_join_the_page(
 
 def test_a_second_run_fetches_and_writes_nothing(
     copied: Callable[..., Result],
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     folder: Path,
 ) -> None:
     copied("10.0.1").fine()
@@ -269,7 +241,7 @@ def test_what_is_wrong_is_replaced(
 
 def test_what_was_published_anew_is_fetched_anew(
     copied: Callable[..., Result],
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     folder: Path,
 ) -> None:
     copied("10.0.1").fine()
@@ -285,7 +257,7 @@ def test_what_was_published_anew_is_fetched_anew(
 
 def test_a_stop_in_between_leaves_no_half_file_and_is_continued(
     copied: Callable[..., Result],
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     folder: Path,
 ) -> None:
     place = f"/rocm/{PLACE}/{name('multiarch', '10.0.1')}"
@@ -304,7 +276,7 @@ def test_a_stop_in_between_leaves_no_half_file_and_is_continued(
 
 def test_a_known_digest_is_held_to(
     copied: Callable[..., Result],
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     folder: Path,
 ) -> None:
     vendor.has(PLACE, name("multiarch", "10.0.0"))
@@ -330,7 +302,7 @@ def test_a_page_of_the_vendor_is_added_to(copied: Callable[..., Result], folder:
 
 def test_a_page_of_somebody_else_stays(
     copied: Callable[..., Result],
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     folder: Path,
 ) -> None:
     page = folder / PLACE / "index.html"

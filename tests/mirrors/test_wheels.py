@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,11 +15,9 @@ from rocmenv.sources.mirror_page import Text
 from rocmenv.sources.simple_index import Offered, read_project
 from rocmenv.sources.wheels_mirror import ProjectPage
 from rocmenv.store import registry
-from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
 from tests.fetch.server import Site
-from tests.ops.test_mirror import contents
-from tests.ops.test_mirror_tarball import address_of
+from tests.mirrors.ways import address_of, contents, copier, each_way, installs
 from tests.wheelhouse import Index, text
 
 PLACE = "whl-next"
@@ -40,24 +37,10 @@ def index(site: Site) -> Index:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "my mirror"
-
-
-@pytest.fixture
-def rocmenv(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Runner:
-    return Runner(capfd, Root(tmp_path / "root"), tmp_path)
-
-
-@pytest.fixture
 def copied(rocmenv: Runner, site: Site, folder: Path) -> Callable[..., Result]:
     """`rocmenv mirror --channel wheels`, from the server into the folder."""
-
-    def call(*words: str, **environ: str) -> Result:
-        given = {"ROCMENV_THEROCK_MIRROR": f"{site.url}/rocm", **environ}
-        return rocmenv("mirror", "--channel", "wheels", *words, "--to", str(folder), **given)
-
-    return call
+    server = f"{site.url}/rocm"
+    return copier(rocmenv, folder, "--channel", "wheels", ROCMENV_THEROCK_MIRROR=server)
 
 
 def projects(folder: Path, place: str = PLACE) -> list[str]:
@@ -102,7 +85,7 @@ def test_the_wheels_and_what_they_need(
         assert file.sha256 == hashlib.sha256(body).hexdigest()
 
 
-@pytest.mark.parametrize("by_file", [True, False])
+@each_way
 @pytest.mark.parametrize(
     "words", [("--profile", "full"), ("--gpu", "gfx942"), ("--with", "profiler")]
 )
@@ -112,30 +95,27 @@ def test_another_rocmenv_installs_from_it(
     folder: Path,
     rocmenv: Runner,
     words: tuple[str, ...],
-    *,
-    by_file: bool,
+    way: str,
 ) -> None:
-    told = copied("10.0.0", *words).fine().splitlines()
+    told = copied("10.0.0", *words).fine()
     index.site.files.clear()
     index.site.seen.clear()
-    by_address, by_host = (shlex.split(line, comments=True) for line in told)
-    with address_of(folder, by_file=by_file) as url:
-        call = by_address if by_file else [w.replace("http://HOST:8000", url) for w in by_host]
-        assert call[:2] == ["rocmenv", "install"]
-        rocmenv(*call[1:]).fine()
+    with address_of(folder, way) as url:
+        (call,) = installs(told, url)
+        rocmenv(*call).fine()
         item = registry.find(rocmenv.root, Version.parse("10.0.0"))
         assert item.receipt.origin == f"{url}/{PLACE}/"
         assert sorted(part.name for part in item.receipt.items) == projects(folder)
     assert index.site.seen == []
 
 
-@pytest.mark.parametrize("by_file", [True, False])
+@each_way
 def test_what_it_lacks_is_told_before_a_download(
-    copied: Callable[..., Result], index: Index, folder: Path, rocmenv: Runner, *, by_file: bool
+    copied: Callable[..., Result], index: Index, folder: Path, rocmenv: Runner, way: str
 ) -> None:
     assert index.files
     copied("10.0.0", "--gpu", "gfx1100").fine()
-    with address_of(folder, by_file=by_file) as url:
+    with address_of(folder, way) as url:
         words = ("install", "--channel", "wheels", "--mirror", url, "-q", "--gpu", "gfx942")
         assert "has no wheels of 10.0.0 for gfx942" in rocmenv(*words, "10.0.0").refused()
         assert "there are no wheels of 10.0.1" in rocmenv(*words, "10.0.1").refused()
@@ -148,15 +128,15 @@ def test_early_releases_have_an_index_for_each_family(
     for family in ("gfx110X-all", "gfx94X-dcgpu"):
         Index(site, f"/rocm/whl/{family}").has_release("7.12.0", family=family)
     assert "which GPU is 7.12.0 for?" in copied("7.12.0", "-q").refused()
-    told = copied("7.12.0", "--all-gpus").fine().splitlines()
+    told = copied("7.12.0", "--all-gpus").fine()
     for family in ("gfx110X-all", "gfx94X-dcgpu"):
         library = f"rocm-sdk-libraries-{family.lower()}"
         assert library in projects(folder, f"whl/{family}")
     site.files.clear()
-    commands = [shlex.split(line, comments=True) for line in told[::2]]
-    assert len(commands) == 2
-    for command in commands:
-        rocmenv(*command[1:], "--reinstall").fine()
+    calls = installs(told, folder.as_uri())
+    assert len(calls) == 2
+    for call in calls:
+        rocmenv(*call, "--reinstall").fine()
 
 
 def test_further_releases_join_the_pages(

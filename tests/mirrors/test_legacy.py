@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,15 +20,20 @@ from rocmenv.fetch.openpgp import verify
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
 from rocmenv.ops import mirror as ops
+from rocmenv.ops import mirror_folder
 from rocmenv.ops.report import Silent
-from rocmenv.sources import legacy, legacy_mirror
+from rocmenv.sources import legacy_mirror
 from rocmenv.sources.base import MirrorFile, MirrorPlan
-from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
-from tests.fetch.keys import key_folder
-from tests.fetch.server import Site, serving
-from tests.sources.apt.builders import build_deb
-from tests.sources.test_legacy import PACKAGES, STATUS, Mirror, names
+from tests.mirrors.ways import (
+    address_of,
+    contents,
+    copier,
+    each_way,
+    installs,
+    plain_server,
+)
+from tests.sources.test_legacy import Mirror, _machine, names  # noqa: F401 - a fixture
 from tests.tools import tool
 
 BASE = "apt/6.3"
@@ -39,84 +41,16 @@ PACKED = "main/binary-amd64/Packages"
 HIP = ["hipcc", "rocm-core", "rocm-hip-runtime-dev", "rocm-llvm", "rocminfo"]
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirror]:
-    """Keys and packages, made once."""
-    tool("dpkg-deb")
-    folder = tmp_path_factory.mktemp("debs")
-    with key_folder() as keys:
-        fingerprint = keys.make("rocm")
-        debs = {deb.name: build_deb(deb, folder, "gzip") for deb in PACKAGES}
-        yield Mirror(Site(), keys, fingerprint, debs)
-
-
-@pytest.fixture
-def origin(made: Mirror) -> Iterator[Mirror]:
-    """The server that is copied from."""
-    with serving(Site()) as site:
-        mirror = replace(made, site=site, debs=dict(made.debs))
-        mirror.publish()
-        yield mirror
-
-
 @pytest.fixture(autouse=True)
-def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with glibc 2.36 and nothing else of what is asked for."""
-    status = tmp_path / "status"
-    status.write_text(STATUS)
-    monkeypatch.setattr(legacy, "STATUS", str(status))
-    monkeypatch.setattr(legacy, "glibc", lambda: (2, 36))
-    monkeypatch.setattr(legacy, "debian_architecture", lambda: "amd64")
+def _glibc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(legacy_mirror, "glibc", lambda: (2, 36))
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "my mirror"
-
-
-@pytest.fixture
-def rocmenv(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Runner:
-    return Runner(capfd, Root(tmp_path / "root"), tmp_path)
 
 
 @pytest.fixture
 def copied(rocmenv: Runner, origin: Mirror, folder: Path) -> Callable[..., Result]:
     """`rocmenv mirror`, from the origin into the folder."""
-
-    def call(*words: str, **environ: str) -> Result:
-        given = {"ROCMENV_MIRROR": origin.url, "ROCMENV_FINGERPRINT": origin.fingerprint}
-        return rocmenv("mirror", *words, "--to", str(folder), **{**given, **environ})
-
-    return call
-
-
-@contextmanager
-def plain_server(folder: Path) -> Iterator[str]:
-    """A file server that knows nothing of us, in a process of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    words = ["-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", str(folder)]
-    with subprocess.Popen(
-        [sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as server:
-        try:
-            for _ in range(200):
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.kill()
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """The files of a mirror but for the pages, the list of files and the lock."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    ours = ("index.html", "rocmenv-files.json", ".rocmenv-lock")
-    kept = (path for path in found if path.name not in ours)
-    return {str(path.relative_to(folder)): path.read_bytes() for path in kept}
+    server = {"ROCMENV_MIRROR": origin.url, "ROCMENV_FINGERPRINT": origin.fingerprint}
+    return copier(rocmenv, folder, **server)
 
 
 def debs(folder: Path) -> list[str]:
@@ -225,24 +159,35 @@ def test_indexes_by_their_digest(
 # Installing from it.
 
 
-@pytest.mark.parametrize("by_file", [True, False])
+@each_way
 def test_another_rocmenv_installs_from_it(
-    copied: Callable[..., Result], origin: Mirror, folder: Path, rocmenv: Runner, *, by_file: bool
+    copied: Callable[..., Result], origin: Mirror, folder: Path, rocmenv: Runner, way: str
 ) -> None:
     """The first server is gone by then, and the second is a plain one."""
     told = copied("6.3.0", "--with", "rccl").fine()
     asked = len(origin.site.seen)
-    by_address, by_host = (shlex.split(line, comments=True) for line in told.splitlines())
-    with plain_server(folder) as url:
-        words = by_address if by_file else [w.replace("http://HOST:8000", url) for w in by_host]
-        assert words[:2] == ["rocmenv", "install"]
-        rocmenv(*words[1:]).fine()
+    with address_of(folder, way) as url:
+        (words,) = installs(told, url)
+        rocmenv(*words).fine()
         assert names(rocmenv.root) == sorted([*HIP, "rccl"])
-        where = words[words.index("--mirror") + 1]
-        listed = rocmenv("list-remote", "--online", "--mirror", where).fine()
+        listed = rocmenv("list-remote", "--online", "--mirror", url).fine()
         assert listed.split()[:2] == ["*", "6.3.0"]
     assert len(origin.site.seen) == asked
-    assert where in (rocmenv.root.versions / "6.3.0/.rocmenv/receipt.json").read_text()
+    assert url in (rocmenv.root.versions / "6.3.0/.rocmenv/receipt.json").read_text()
+
+
+@pytest.mark.parametrize("name", ["it's 100% né + 文", "not UTF-8 \udcff"])
+def test_a_folder_of_any_name_is_a_mirror(
+    rocmenv: Runner, origin: Mirror, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / name
+    server = {"ROCMENV_MIRROR": origin.url, "ROCMENV_FINGERPRINT": origin.fingerprint}
+    told = copier(rocmenv, folder, **server)("6.3.0").fine()
+    origin.site.files.clear()
+    (words,) = installs(told, folder.as_uri())
+    rocmenv(*words).fine()
+    (rocmenv.root.versions / "6.3.0/bin/hipcc").unlink()
+    rocmenv("verify", "--repair", "6.3.0").fine()
 
 
 def test_a_file_mirror_serves_a_run_that_is_offline(
@@ -256,14 +201,13 @@ def test_a_file_mirror_serves_a_run_that_is_offline(
     assert contents(again) == contents(folder)
 
 
-@pytest.mark.parametrize("by_file", [True, False])
+@each_way
 def test_a_mirror_of_a_smaller_profile_says_what_it_lacks(
-    copied: Callable[..., Result], origin: Mirror, folder: Path, rocmenv: Runner, *, by_file: bool
+    copied: Callable[..., Result], origin: Mirror, folder: Path, rocmenv: Runner, way: str
 ) -> None:
     copied("6.3.0", "--profile", "runtime").fine()
-    with plain_server(folder) as url:
-        where = folder.as_uri() if by_file else url
-        environ = {"ROCMENV_MIRROR": where, "ROCMENV_FINGERPRINT": origin.fingerprint}
+    with address_of(folder, way) as url:
+        environ = {"ROCMENV_MIRROR": url, "ROCMENV_FINGERPRINT": origin.fingerprint}
         words = ("install", "6.3.0", "--profile", "sdk", "-q")
         for more in ((), ("--dry-run",)):
             result = rocmenv(*words, *more, **environ)
@@ -499,6 +443,27 @@ def test_no_room_is_told_before(
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: free)
     assert "has 0.0 GB free" in copied("6.3.0", "-q").refused()
     assert origin.asked(".deb") == []
+
+
+def test_what_stands_in_the_way_is_named(copied: Callable[..., Result], folder: Path) -> None:
+    copied("6.3.0").fine()
+    path = next(folder.rglob("hipcc*.deb"))
+    path.unlink()
+    path.mkdir()
+    message = copied("6.3.0", "-q").refused()
+    assert message == f"the mirror cannot be written: {path}: is a directory"
+
+
+def test_a_disk_that_is_full_is_called_so(
+    copied: Callable[..., Result], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, _content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(mirror_folder, "replace_file", full)
+    result = copied("6.3.0", "-q")
+    assert result.refused() == f"there is no space left for the mirror in {folder}"
+    assert result.hint.startswith("make room")
 
 
 def test_passwords_are_not_in_the_words(

@@ -1,0 +1,1 @@
+"""Tests of `rocmenv mirror`, and of installs from what it makes."""
