@@ -18,6 +18,7 @@ from xml.parsers import expat
 
 from rocmenv.errors import RepositoryError, visible
 from rocmenv.fetch.connection import shown
+from rocmenv.fetch.numbers import whole
 from rocmenv.model.version import Version
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ _ARRAY = re.compile(r"\bconst\s+files\s*=\s*(?=\[)")
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _LIMIT = 16 << 20
 _MOST_PARTS = 500
-# What a file's time or size is below, when it is one: the year 10000, an exabyte.
-_LAST_TIME, _LONGEST_SIZE = 253_402_300_800, 18
+# What a file's time is below, when it is one: the year 10000.
+_LAST_TIME = 253_402_300_800
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,10 @@ def release_folders(page: bytes, url: str) -> list[Version]:
 
 def _anchors(page: bytes, url: str) -> tuple[Listed, ...]:
     parser = _Links()
-    parser.feed(page.decode("utf-8", "replace"))
+    try:
+        parser.feed(page.decode("utf-8", "replace"))
+    except AssertionError as error:  # html.parser's word for a declaration that is none
+        raise _unknown(url, page) from error
     if not parser.targets:
         raise _unknown(url, page)
     names = []
@@ -172,7 +176,7 @@ class _Bucket:
         parser.StartDoctypeDeclHandler = self._refuse
         try:
             parser.Parse(content, True)  # noqa: FBT003 - expat takes no keyword
-        except (expat.ExpatError, ValueError) as error:
+        except (expat.ExpatError, ValueError, LookupError) as error:
             raise _unknown(url, content) from error
         if not self.files and "ListBucketResult" not in self._tokens:
             raise _unknown(url, content)
@@ -211,9 +215,7 @@ class _Bucket:
         self._tokens["last"] = key
         name = key.removeprefix(self._tokens.get("Prefix", ""))
         if name:
-            is_size = size.isascii() and size.isdigit() and len(size) <= _LONGEST_SIZE
-            told = int(size) if is_size else None
-            self.files.append(Listed(name, _seconds(row.get("LastModified", "")), told))
+            self.files.append(Listed(name, _seconds(row.get("LastModified", "")), whole(size)))
 
     def _refuse(self, *_told: object) -> None:
         msg = "a document type"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import RepositoryError, visible
+from rocmenv.fetch.numbers import whole
 from rocmenv.sources.rpm.relation import CONDITIONAL, OPERATORS, Need, Relation, Rich, parse_need
 from rocmenv.sources.rpm.version import Evr
 from rocmenv.sources.rpm.xml import read_xml
@@ -193,10 +194,11 @@ class _Primary:
         return Relation(sys.intern(name), OPERATORS[flags], evr)
 
     def _evr(self, attributes: dict[str, str]) -> Evr:
-        epoch = attributes.get("epoch") or "0"
-        if not (epoch.isascii() and epoch.isdigit()):
-            raise RepositoryError(f"the index has {visible(epoch)} as epoch of a version")
-        evr = Evr(int(epoch), attributes.get("ver", ""), attributes.get("rel", ""))
+        text = attributes.get("epoch") or "0"
+        epoch = whole(text)
+        if epoch is None:
+            raise RepositoryError(f"the index has {visible(text)} as epoch of a version")
+        evr = Evr(epoch, attributes.get("ver", ""), attributes.get("rel", ""))
         return self._evrs.setdefault(evr, evr)
 
     def _package(self) -> Package:
@@ -234,6 +236,7 @@ def _number(sizes: dict[str, str], field: str, name: str) -> int | None:
     text = sizes.get(field)
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit()):
+    number = whole(text)
+    if number is None:
         raise RepositoryError(f"the index has {visible(text)} as size of `{name}`")
-    return int(text)
+    return number
