@@ -17,8 +17,10 @@ from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.version import Version
 from rocmenv.probe.host import debian_architecture, glibc, system_profile
 from rocmenv.sources.amd import ARCHITECTURE, LIBC, on_host
+from rocmenv.sources.amdrocm import of_release
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
+from rocmenv.sources.apt.index import Index
 from rocmenv.sources.apt.relation import by_version
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
 from rocmenv.sources.catalog import native_prefix
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.sources.apt.closure import Need
-    from rocmenv.sources.apt.index import Index, Package
+    from rocmenv.sources.apt.index import Package
     from rocmenv.sources.base import Request
     from rocmenv.sources.catalog import Catalog
     from rocmenv.sources.packages import Recipe
@@ -81,7 +83,7 @@ def plan(
     remembered = Remembered(downloads)
     repository = _open(data, release, request, remembered)
     host = read_host(Path(STATUS))
-    index = repository.index
+    index = index_of(repository.index, release)
     closure = close(
         roots(index, release, request),
         index,
@@ -170,8 +172,16 @@ def no_packages(
     return RepositoryError(msg, hint="name another system: `--suite ubuntu2404`")
 
 
+def index_of(index: Index, release: Version) -> Index:
+    """The packages of a repository that are of `release`."""
+    return Index.of(of_release(index, release))
+
+
 def roots(index: Index, release: Version, request: Request) -> list[str]:
-    """The packages to begin with, as relations; `ResolveError` when there are none."""
+    """The packages to begin with, as relations; `ResolveError` when there are none.
+
+    `index` has those of `release` alone.
+    """
     if request.profile not in PROFILES:
         names = ", ".join(f"`{name}`" for name in PROFILES)
         msg = f"{visible(request.profile)} is not a profile of the native channel"
@@ -183,7 +193,7 @@ def roots(index: Index, release: Version, request: Request) -> list[str]:
     wanted = []
     for template in dict.fromkeys(templates):
         for name in _names(index, template, release, request):
-            found = _of_release(index, name, release)
+            found = _newest(index, name)
             if found is not None:
                 wanted.append(f"{name} (= {found.version})")
     if not wanted:
@@ -191,7 +201,7 @@ def roots(index: Index, release: Version, request: Request) -> list[str]:
         raise ResolveError(msg, hint="`rocmenv install --list --online` shows what there is")
     for name in request.extra:
         full = name if index.named(name) else f"{name}{release.xy}"
-        found = _of_release(index, full, release)
+        found = _newest(index, full)
         wanted.append(f"{full} (= {found.version})" if found else full)
     return list(dict.fromkeys(wanted))
 
@@ -228,11 +238,8 @@ def suffixes(target: str, release: Version, request: Request) -> list[str]:
     return both if release.release >= _BY_FAMILY else both[::-1]
 
 
-def _of_release(index: Index, name: str, release: Version) -> Package | None:
-    """The newest package `name` whose own version is of `release`, not of another of its X.Y."""
-    pattern = re.compile(rf"(?:\d+:)?{re.escape(release.xyz)}(?!\d)")
-    fitting = [p for p in index.named(name) if pattern.match(p.version)]
-    return max(fitting, key=lambda p: by_version(p.version), default=None)
+def _newest(index: Index, name: str) -> Package | None:
+    return max(index.named(name), key=lambda p: by_version(p.version), default=None)
 
 
 def _refuse_newer_libc(unmet: Sequence[Need], release: Version) -> None:

@@ -10,7 +10,7 @@ from rocmenv.sources.amd import ARCHITECTURE
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.mirror import copy
 from rocmenv.sources.base import MirrorFile, MirrorPlan, largest_first
-from rocmenv.sources.native import host_profiles, no_packages, repositories, roots
+from rocmenv.sources.native import host_profiles, index_of, no_packages, repositories, roots
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ def _packages(
 ) -> Iterable[Package]:
     if extent.whole:
         return index
+    index = index_of(index, release)
     wanted = _roots(index, release, request, extent)
     return (
         package

@@ -6,7 +6,6 @@ the same for both. Source of the package names: docs/sources.md, "RPM repositori
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from rocmenv.errors import HostError, RepositoryError, ResolveError, SignatureEr
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.probe.host import debian_architecture
+from rocmenv.sources.amdrocm import of_release
 from rocmenv.sources.keyring import read_keyring
 from rocmenv.sources.legacy_rules import Legacy, Prefixed, bare_names
 from rocmenv.sources.packages import Chosen, PackagePlan
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _ARCHITECTURES = frozenset({"x86_64", "noarch"})
 _LIBC = ("libc.so.6(", "libm.so.6(", "libstdc++.so.6(", "libgcc_s.so.1(")
-_NUMBERS = re.compile(r"\d+\.\d+\.\d+")
 _MOST_NAMED = 8
 
 # The root packages of each profile of the `amdrocm` packages, without the release's suffix.
@@ -176,15 +175,8 @@ def _keyring(places: Sequence[str], downloads: Remembered) -> bytes:
 
 
 def _of_release(index: Index, release: Version) -> Index:
-    """The packages of `release`: 10.0.0 and 10.0.1 have the same names, in one repository."""
-
-    def is_wanted(name: str, version: str) -> bool:
-        numbers = _NUMBERS.match(version)
-        is_suffixed = re.search(rf"{re.escape(release.xy)}(?:-gfx\w+)?\Z", name) is not None
-        return not is_suffixed or numbers is None or numbers[0] == release.xyz
-
     every = (package for name in index.names() for package in index.named(name))
-    return Index(p for p in every if is_wanted(p.name, p.evr.version))
+    return Index(of_release(every, release))
 
 
 def _legacy_roots(index: Index, _place: RpmPlace, release: Version, request: Request) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +48,7 @@ PACKAGES = (
     Deb("amdrocm-base10.0", VERSION, files={f"{CORE}/.info/version": b"10.0.0\n"}),
     deb("amdrocm-blas10.0-gfx1100", "amdrocm-base10.0", lib__librocblas__so=b"blas"),
     deb("amdrocm-core-dev10.0", "amdrocm-base10.0, libc6 (>= 99)", "10.0.1-3~24.04"),
+    deb("amdrocm-base10.0", "", "10.0.1-3~24.04"),
     deb("amdrocm10.0-gfx1100", "amdrocm-base10.0", bin__rocminfo=b"#!/bin/sh\n"),
 )
 
@@ -57,18 +58,26 @@ class Mirror:
 
     def __init__(self, site: Site, keys: Keys, fingerprint: str, debs: list[Path]) -> None:
         self.site = site
+        self.keys = keys
         self.fingerprint = fingerprint
+        self.debs: list[Path] = []
+        site.files["/rocm/gpg/packages.gpg"] = keys.export("rocm")
+        self.publish(debs)
+
+    def publish(self, debs: list[Path]) -> None:
+        """Serve these packages besides those that are there."""
+        self.debs += debs
         text = ""
-        for number, path in enumerate(debs):
+        for number, path in enumerate(self.debs):
             place = f"pool/{number}/{path.name}"
             text += stanza(path, place) + "\n"
-            site.files[f"{self.base}/{place}"] = path.read_bytes()
+            self.site.files[f"{self.base}/{place}"] = path.read_bytes()
         files = index_files(text)
         for name, content in files.items():
-            site.files[f"{self.base}/dists/stable/{name}"] = content
+            self.site.files[f"{self.base}/dists/stable/{name}"] = content
         release = release_text(files).replace(b"jammy", b"stable")
-        site.files[f"{self.base}/dists/stable/InRelease"] = keys.clearsign(release, "rocm")
-        site.files["/rocm/gpg/packages.gpg"] = keys.export("rocm")
+        signed = self.keys.clearsign(release, "rocm")
+        self.site.files[f"{self.base}/dists/stable/InRelease"] = signed
 
     base = "/rocm/core/packages/ubuntu2404"
 
@@ -76,10 +85,14 @@ class Mirror:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     tool("dpkg-deb")
-    folder = tmp_path_factory.mktemp("native")
+    return built_in(tmp_path_factory.mktemp("native"), PACKAGES)
+
+
+def built_in(folder: Path, packages: Sequence[Deb]) -> list[Path]:
+    """The packages, each in a folder of its own: two may have one name."""
     debs = []
-    for number, package in enumerate(PACKAGES):
-        (folder / str(number)).mkdir()
+    for number, package in enumerate(packages):
+        (folder / str(number)).mkdir(parents=True)
         debs.append(build_deb(package, folder / str(number), "xz"))
     return debs
 
@@ -88,6 +101,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def mirror(built: list[Path]) -> Iterator[Mirror]:
     with key_folder() as keys, serving(Site()) as site:
         yield Mirror(site, keys, keys.make("rocm"), built)
+
+
+def of_first(built: list[Path]) -> Index:
+    """The packages of 10.0.0."""
+    index = Index("".join(stanza(path, path.name) + "\n" for path in built))
+    return native.index_of(index, Version.parse("10.0.0"))
 
 
 @pytest.fixture
@@ -147,15 +166,52 @@ def test_another_release_of_the_series_is_not_mixed_in(
     assert "libc6 (>= 99)" in install("-q", "10.0.1").refused()
 
 
+def test_no_part_is_of_another_release(
+    install: Callable[..., Result], root: Root, mirror: Mirror, tmp_path: Path
+) -> None:
+    """The packages need each other by name alone, and newer ones have the same names."""
+    files = {"lib__librocblas__so": b"newer"}
+    newer = [
+        deb("amdrocm-blas10.0-gfx1100", "", "10.0.1-3~24.04", **files),
+        deb("amdrocm-base10.0", "", "10.0.0~rc2-9", **files),
+        deb("amdrocm-base10.0", "", "10.0.10-1", **files),
+        Deb("amdrocm-base10.1", "10.1.0-1", fields={"Provides": "amdrocm-base10.0"}),
+    ]
+    mirror.publish(built_in(tmp_path / "newer", newer))
+    install("10.0.0", "--profile", "sdk").fine()
+    items = registry.find(root, Version.parse("10.0.0")).receipt.items
+    assert {item.version for item in items} == {VERSION}
+    assert len(items) == 4
+
+
+@pytest.mark.parametrize(
+    ("release", "versions", "taken"),
+    [
+        ("10.1.0rc1", ("10.1.0~rc2-1", "10.1.0~rc1-3", "10.1.0-7"), "10.1.0~rc1-3"),
+        ("10.1.0", ("10.1.0~rc2-1", "10.1.0~rc1-3", "10.1.0-7"), "10.1.0-7"),
+        ("10.1.0rc1", ("10.1.0-7",), "10.1.0-7"),
+        ("10.1.0rc1", ("10.1.0~rc2-1",), ""),
+        ("10.1.0", ("10.1.0~rc2-1",), ""),
+        ("10.1.1", ("10.1.0-7", "10.1.10-1"), ""),
+    ],
+)
+def test_a_candidate_is_not_taken_for_another(
+    release: str, versions: tuple[str, ...], taken: str
+) -> None:
+    text = "".join(f"Package: amdrocm-llvm10.1\nVersion: {v}\n\n" for v in versions)
+    index = native.index_of(Index(text), Version.parse(release))
+    assert " ".join(p.version for p in index) == taken
+
+
 def test_the_runtime_of_one_gpu_only(built: list[Path]) -> None:
-    index = Index("".join(stanza(path, path.name) + "\n" for path in built))
+    index = of_first(built)
     request = Request(profile="runtime", targets=("gfx1100",), families=FAMILIES)
     roots = native.roots(index, Version.parse("10.0.0"), request)
     assert roots == [f"amdrocm10.0-gfx1100 (= {VERSION})"]
 
 
 def test_parts_without_code_for_a_gpu_are_taken_as_they_are(built: list[Path]) -> None:
-    index = Index("".join(stanza(path, path.name) + "\n" for path in built))
+    index = of_first(built)
     request = Request(profile="libraries", targets=("gfx1100",), families=FAMILIES)
     names = [root.split()[0] for root in native.roots(index, Version.parse("10.0.0"), request)]
     assert names == ["amdrocm-core-dev10.0", "amdrocm-base10.0", "amdrocm-blas10.0-gfx1100"]

@@ -249,6 +249,7 @@ def test_another_rocm_on_the_host_does_not_stand_in(
 # The `amdrocm` packages.
 
 CORE = "opt/rocm/core-10.0"
+LIBRARY = "libbase.so.1()(64bit)"
 
 
 def amdrocm(name: str, version: str, *requires: str, **files: bytes) -> Package:
@@ -264,17 +265,23 @@ def amdrocm(name: str, version: str, *requires: str, **files: bytes) -> Package:
 
 @pytest.fixture(scope="module")
 def therock(tmp_path_factory: pytest.TempPathFactory, made: Made) -> Path:
-    """Two patch levels in one repository, with packages for two GPUs; signed packages."""
+    """Two patch levels in one repository, with packages for two GPUs; signed packages.
+
+    A newer series in it has a library that both provide.
+    """
     folder = tmp_path_factory.mktemp("therock")
+    later = amdrocm("amdrocm-base10.1", "10.1.0", bin__tool=b"10.1.0")
+    sign(build_rpm(replace(later, fields=[f"Provides: {LIBRARY}"]), folder), made.keys, "rocm")
     for version in ("10.0.0", "10.0.1"):
-        packages = [amdrocm("amdrocm-base10.0", version, bin__tool=version.encode())]
+        base = amdrocm("amdrocm-base10.0", version, bin__tool=version.encode())
+        packages = [replace(base, fields=[f"Provides: {LIBRARY}"])]
         for gpu in ("gfx1100", "gfx942"):
             content = f"{gpu} {version}".encode()
             packages += [
                 amdrocm(
                     f"amdrocm-blas10.0-{gpu}",
                     version,
-                    "amdrocm-base10.0",
+                    LIBRARY,
                     **{f"lib__{gpu}": content},
                 ),
                 amdrocm(f"amdrocm-core-sdk10.0-{gpu}", version, f"amdrocm-blas10.0-{gpu}"),

@@ -1,0 +1,93 @@
+"""How AMD names its packages from 7.9 on, as .deb and as .rpm. Pure.
+
+A name ends in X.Y and, for code of one GPU, in the GPU: `amdrocm-blas10.0-gfx1100`. All
+releases of one X.Y have the same names, and the packages' own version tells them apart.
+Source: TheRock, `build_tools/packaging/linux/package.json` (docs/sources.md, "The native
+channel").
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from rocmenv.errors import InvalidVersionError
+from rocmenv.model.version import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SERIES = re.compile(r"amdrocm.*?(\d+\.\d+)(?:-gfx\w+)?", re.ASCII)
+# The packages that stand for a whole release: the run time, and what is needed to build.
+_WHOLE = re.compile(r"amdrocm(?:-core(?:-sdk|-dev|-devel)?)?\d+\.\d+(?:-gfx\w+)?", re.ASCII)
+# `10.0.0-15~24.04`, `7.13.0~rc2-3`, `10.1.0~20260901`
+_VERSION = re.compile(r"(?:\d+:)?(\d+\.\d+\.\d+)(?:~(rc)(\d+)|~(?:a|dev)?(\d{8}))?", re.ASCII)
+
+
+class Package(Protocol):
+    """What is looked at of a package, of either kind."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def version(self) -> str:
+        """Its whole version, as its repository writes it."""
+
+
+_P = TypeVar("_P", bound=Package)
+
+
+def series(name: str) -> str | None:
+    """The X.Y in the name of a package, None where it has none.
+
+    >>> series("amdrocm-blas10.0-gfx1100"), series("amdrocm-blas")
+    ('10.0', None)
+    """
+    match = _SERIES.fullmatch(name)
+    return match[1] if match else None
+
+
+def release_in(version: str) -> Version | None:
+    """The release that a package's own version tells, None for a version that tells none.
+
+    >>> str(release_in("7.13.0~rc2-3"))
+    '7.13.0rc2'
+    """
+    match = _VERSION.match(version)
+    if match is None:
+        return None
+    phase = f"rc{match[3]}" if match[2] else f"a{match[4]}" if match[4] else ""
+    with suppress(InvalidVersionError):
+        return Version.parse(f"{match[1]}{phase}")
+    return None
+
+
+def of_release(packages: Iterable[_P], release: Version) -> list[_P]:
+    """Those of `packages` that are of `release`, and those without an X.Y in their names.
+
+    They need each other by name alone, so a closure among all of them would mix in what is
+    of a newer X.Y.Z, or of an X.Y that has the same libraries. Of a candidate the packages
+    may say no more than the release it is for.
+    """
+    ours = [(p, of) for p in packages if (of := series(p.name)) in (None, release.xy)]
+    told = {release_in(p.version) for p, of in ours if of}
+    wanted = release.without_local
+    if wanted not in told and not wanted.is_final:
+        wanted = Version(wanted.release)
+    return [p for p, of in ours if of is None or release_in(p.version) == wanted]
+
+
+def releases(packages: Iterable[Package]) -> list[Version]:
+    """The releases that a repository with `packages` has, oldest first.
+
+    Those count that stand for a whole release: a single newer part is none.
+    """
+    found = set()
+    for package in packages:
+        told = release_in(package.version) if _WHOLE.fullmatch(package.name) else None
+        if told is not None and told.xy == series(package.name):
+            found.add(told)
+    return sorted(found)
