@@ -91,6 +91,32 @@ def test_an_el8_machine_gets_el8_builds(
     assert (Path(item.prefix) / "bin/hipcc").exists()
 
 
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("packages", [True, False])
+def test_a_lock_has_no_digest_that_nobody_signed(
+    capfd: pytest.CaptureFixture[str],
+    root: Root,
+    tmp_path: Path,
+    mirror: Mirror,
+    *,
+    packages: bool,
+) -> None:
+    """Neither the index nor the packages are signed, or the packages alone."""
+    mirror.publish(packages=packages, key=None)
+    runner = Runner(capfd, root, tmp_path)
+    given = {
+        "ROCMENV_MIRROR": f"{mirror.site.url}/rocm",
+        "ROCMENV_FINGERPRINT": mirror.made.fingerprint,
+    }
+    result = runner("lock", "-q", "6.3.0", **given)
+    if packages:
+        result.fine()
+        runner("install", "--locked", **given).fine()
+    else:
+        assert "nor the index of its repository is signed" in result.refused()
+        assert not (tmp_path / "rocm.lock").exists()
+
+
 def bases(version: str, suite: str | None = None) -> list[str]:
     place = rpm_release.place(
         catalog_file.load(), Version.parse(version), Request(mirror="http://m/rocm", suite=suite)
