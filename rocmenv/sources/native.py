@@ -90,7 +90,7 @@ def plan(
         architecture=debian_architecture(),
         on_host=lambda relation: on_host(index, host, relation),
     )
-    _refuse_newer_libc(closure.unmet, release)
+    _refuse_newer_libc(data, closure.unmet, release, repository.repository.base_url)
     return PackagePlan(
         version=version,
         channel="native",
@@ -169,7 +169,9 @@ def no_packages(
     tried = " or ".join(f"`{name}`" for name in names)
     at = shown(request.mirror or data.place(release).mirror)
     msg = f"{at} has no packages of {release} for {tried}"
-    return RepositoryError(msg, hint="name another system: `--suite ubuntu2404`")
+    others = ", ".join(f"`{name}`" for name in data.profiles if name not in names)
+    hint = f"others may be there ({others}): `--suite NAME`; or take `--channel tarball`"
+    return RepositoryError(msg, hint=hint)
 
 
 def index_of(index: Index, release: Version) -> Index:
@@ -198,7 +200,8 @@ def roots(index: Index, release: Version, request: Request) -> list[str]:
                 wanted.append(f"{name} (= {found.version})")
     if not wanted:
         msg = f"the repository has none of the packages of {release}"
-        raise ResolveError(msg, hint="`rocmenv install --list --online` shows what there is")
+        hint = "`rocmenv install --list --online --channel native` shows what there is"
+        raise ResolveError(msg, hint=hint)
     for name in request.extra:
         full = name if index.named(name) else f"{name}{release.xy}"
         found = _newest(index, full)
@@ -242,11 +245,15 @@ def _newest(index: Index, name: str) -> Package | None:
     return max(index.named(name), key=lambda p: by_version(p.version), default=None)
 
 
-def _refuse_newer_libc(unmet: Sequence[Need], release: Version) -> None:
+def _refuse_newer_libc(data: Catalog, unmet: Sequence[Need], release: Version, base: str) -> None:
     for need in unmet:
         if need.is_known and need.group[0].name in LIBC:
             msg = (
                 f"the packages of {release} need {need}, and this machine's is older "
                 f"({' -> '.join(need.chain)})"
             )
-            raise HostError(msg, hint="name an older system: `--suite ubuntu2204`")
+            oldest = min(data.profiles, key=lambda name: data.profiles[name])
+            hint = f"name the oldest system: `--suite {oldest}`"
+            if oldest in base.split("/"):
+                hint = "the archives need less: `--channel tarball`"
+            raise HostError(msg, hint=hint)

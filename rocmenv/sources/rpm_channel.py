@@ -75,7 +75,9 @@ class RpmPlace:
     order to try; `keys` the addresses or files of the key, likewise; `fingerprints` pin it.
     `prefix` is the place in the packages (`/opt/rocm-6.3.0`, `/opt/rocm/core-10.0`).
     `is_legacy` tells the names: `hip-devel6.3.0`, else `amdrocm-core-sdk10.0-gfx1100`, where
-    `targets` are the suffixes wanted; none means the packages for all GPUs.
+    `targets` are the GPUs wanted, each as the suffixes to try in their order; none means the
+    packages for all GPUs. `oldest` are the names of the folder with the build for the oldest
+    systems.
     """
 
     channel: str
@@ -84,7 +86,8 @@ class RpmPlace:
     fingerprints: frozenset[str]
     prefix: str
     is_legacy: bool
-    targets: tuple[str, ...] = ()
+    targets: tuple[tuple[str, ...], ...] = ()
+    oldest: tuple[str, ...] = ()
 
 
 def plan(
@@ -111,7 +114,7 @@ def plan(
         # stand in for one of this release.
         on_host=lambda relation: False if index.providing(relation.name) else host.meets(relation),
     )
-    _refuse_newer_libc(closure.unmet, release, repository.origin)
+    _refuse_newer_libc(closure.unmet, release, repository.origin, place.oldest)
     unknown = [str(need) for need in closure.unmet if not need.is_known]
     return PackagePlan(
         version=version,
@@ -160,7 +163,8 @@ def no_repository(place: RpmPlace, release: Version) -> RepositoryError:
     """The error for a server that has none of the repositories of a place."""
     tried = ", ".join(f"`{shown(base)}`" for base in place.bases) or "none"
     msg = f"no RPM repository of release {release} was found (tried: {tried})"
-    hint = "`rocmenv install --list --online` shows what the server has; `--suite` picks a folder"
+    shows = "`rocmenv install --list --online --channel rpm` shows what the server has"
+    hint = f"{shows}; `--suite` picks a folder"
     return RepositoryError(msg, hint=hint)
 
 
@@ -224,18 +228,21 @@ def _bare_names(profile: str) -> list[str]:
     return [*(AMDROCM["hip"] if with_hip else ()), *AMDROCM[profile]]
 
 
-def _for_targets(index: Index, name: str, targets: Sequence[str]) -> list[str]:
+def _for_targets(index: Index, name: str, targets: Sequence[Sequence[str]]) -> list[str]:
     """The packages called `name` for these GPUs; the one for all where nothing else is there."""
     start = f"{name}-gfx"
-    has = [other for other in index.names() if other.startswith(start)]
+    has = {other for other in index.names() if other.startswith(start)}
     if not targets or not has:
         return [name] if index.named(name) else []
-    missing = [target for target in targets if f"{name}-{target}" not in has]
-    if missing:
-        known = ", ".join(f"`{n.removeprefix(f'{name}-')}`" for n in sorted(has))
-        msg = f"`{name}` has no packages for {', '.join(f'`{target}`' for target in missing)}"
-        raise ResolveError(msg, hint=f"there are packages for {known}")
-    return [f"{name}-{target}" for target in targets]
+    roots: list[str] = []
+    for spellings in targets:
+        found = next((n for s in spellings if (n := f"{name}-{s}") in has), None)
+        if found is None:
+            known = ", ".join(f"`{n.removeprefix(f'{name}-')}`" for n in sorted(has))
+            msg = f"`{name}` has no packages for {' or '.join(f'`{s}`' for s in spellings)}"
+            raise ResolveError(msg, hint=f"there are packages for {known}")
+        roots.append(found)
+    return list(dict.fromkeys(roots))
 
 
 def _no_packages(release: Version) -> ResolveError:
@@ -243,14 +250,18 @@ def _no_packages(release: Version) -> ResolveError:
     return ResolveError(msg, hint="is this the right mirror and folder? see `--mirror`, `--suite`")
 
 
-def _refuse_newer_libc(unmet: Sequence[Unmet], release: Version, origin: str) -> None:
+def _refuse_newer_libc(
+    unmet: Sequence[Unmet], release: Version, origin: str, oldest: Sequence[str]
+) -> None:
     for need in unmet:
         if need.is_known and str(need).startswith(_LIBC):
             msg = (
                 f"the build of release {release} in `{origin}` needs {need}, and this machine's "
                 f"is older ({' -> '.join(need.chain)})"
             )
-            hint = "pick a build for an older system: `--suite el8`"
+            hint = "an older release may fit: `rocmenv install --list --channel rpm`"
+            if oldest and not set(oldest) & set(origin.split("/")):
+                hint = f"pick the build for the oldest systems: `--suite {oldest[0]}`"
             raise HostError(msg, hint=hint)
 
 

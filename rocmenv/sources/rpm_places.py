@@ -67,6 +67,12 @@ def every_folder(release: Version, *, is_legacy: bool) -> tuple[str, ...]:
     return tuple(folder for build in builds for folder in build.folders)
 
 
+def oldest_folders(release: Version, *, is_legacy: bool) -> tuple[str, ...]:
+    """The names of the folder that may have the build for the oldest glibc, newer names first."""
+    builds = _legacy(release) if is_legacy else _PROFILES
+    return min(builds, key=lambda build: build.glibc).folders
+
+
 def _legacy(release: Version) -> Iterable[Build]:
     numbers = release.release[:3]
     if numbers >= (7, 0, 2):

@@ -11,7 +11,7 @@ from rocmenv.sources.legacy import folder
 from rocmenv.sources.legacy_rules import Legacy, Prefixed
 from rocmenv.sources.native import suffixes
 from rocmenv.sources.rpm_channel import RpmPlace
-from rocmenv.sources.rpm_places import legacy_folders, profiles
+from rocmenv.sources.rpm_places import legacy_folders, oldest_folders, profiles
 
 if TYPE_CHECKING:
     from rocmenv.model.version import Version
@@ -61,6 +61,9 @@ def _legacy(data: Catalog, release: Version, request: Request) -> RpmPlace:
         fingerprints=frozenset({channel.fingerprint}),
         prefix=channel.prefix.format(xyz=release.xyz),
         is_legacy=True,
+        oldest=tuple(
+            n for n in oldest_folders(release, is_legacy=True) if not known or n in known.rpm
+        ),
     )
 
 
@@ -80,10 +83,17 @@ def _newer(data: Catalog, release: Version, request: Request) -> RpmPlace:
         fingerprints=frozenset({found.fingerprint}),
         prefix=native_prefix(release),
         is_legacy=False,
-        targets=tuple(suffixes(target, release, request)[0] for target in request.targets),
+        oldest=oldest_folders(release, is_legacy=False),
+        targets=tuple(tuple(suffixes(t, release, request)) for t in request.targets),
     )
 
 
 def _too_old(release: Version) -> HostError:
-    msg = f"no RPM build of release {release} runs here: all need a newer glibc"
-    return HostError(msg, hint="a build for an older system may fit: `--suite el8`")
+    has = glibc()
+    if has is None:
+        msg = "AMD's packages need glibc, and this host has none"
+        return HostError(msg, hint="use a container with AlmaLinux, Debian or Ubuntu")
+    here = ".".join(map(str, has))
+    msg = f"no RPM build of release {release} runs here: all need a newer glibc than {here}"
+    hint = "an older release may fit: `rocmenv install --list --channel rpm`"
+    return HostError(msg, hint=hint)

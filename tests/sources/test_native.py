@@ -163,7 +163,9 @@ def test_another_release_of_the_series_is_not_mixed_in(
     install("10.0.0").fine()
     versions = {i.version for i in registry.find(root, Version.parse("10.0.0")).receipt.items}
     assert versions == {VERSION}
-    assert "libc6 (>= 99)" in install("-q", "10.0.1").refused()
+    result = install("-q", "10.0.1")
+    assert "libc6 (>= 99)" in result.refused()
+    assert "`--suite ubuntu2204`" in result.hint
 
 
 def test_no_part_is_of_another_release(
@@ -232,6 +234,8 @@ def test_a_line_that_is_not_signed(install: Callable[..., Result]) -> None:
 def test_a_system_without_packages(install: Callable[..., Result]) -> None:
     result = install("-q", "10.0.0", "--suite", "sles15")
     assert "has no packages of 10.0.0 for `sles15`" in result.refused()
+    assert "`ubuntu2404`" in result.hint
+    assert "`ubuntu2204`" not in install("-q", "10.0.0", "--suite", "ubuntu2204").hint
 
 
 @pytest.mark.parametrize(

@@ -154,11 +154,25 @@ def test_one_folder_may_be_named(machine: Callable[[str, tuple[int, ...]], None]
 
 def test_nothing_fits(machine: Callable[[str, tuple[int, ...] | None], None]) -> None:
     machine(EL8, (2, 12))
-    with pytest.raises(HostError, match="no RPM build of release 7\\.2\\.0 runs here"):
+    with pytest.raises(HostError, match="no RPM build of release 7\\.2\\.0 runs here") as caught:
         bases("7.2.0")
+    assert "than 2.12" in caught.value.message
+    assert "--suite" not in str(caught.value.hint), "no other one fits either"
     machine(EL8, None)
-    with pytest.raises(HostError):
+    with pytest.raises(HostError, match="need glibc, and this host has none"):
         bases("10.0.0")
+
+
+@pytest.mark.parametrize(
+    ("version", "oldest"),
+    [("10.0.0", "rhel8"), ("7.2.0", "el8"), ("6.3.0", "el8"), ("6.1.2", "yum"), ("6.3.9", "el8")],
+)
+def test_the_build_for_the_oldest_systems_is_one_that_the_release_has(
+    machine: Callable[[str, tuple[int, ...]], None], version: str, oldest: str
+) -> None:
+    machine(EL8, (2, 28))
+    place = rpm_release.place(catalog_file.load(), Version.parse(version), Request())
+    assert place.oldest[:1] == (oldest,)
 
 
 def test_a_nightly_is_not_signed(machine: Callable[[str, tuple[int, ...]], None]) -> None:
