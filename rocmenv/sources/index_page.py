@@ -87,6 +87,19 @@ def read_page(reader: Reader, url: str) -> Page:
     return page
 
 
+def read_folders(reader: Reader, url: str) -> list[Version]:
+    """The releases that have a folder in the listing at `url`, oldest first.
+
+    Raises `RepositoryError` for a page that is no listing, or has none; and what `reader` raises.
+    """
+    found = release_folders(reader.read(url, limit=_LIMIT), url)
+    if not found:
+        msg = f"the listing {shown(url)} has no releases"
+        hint = "it may have moved; `rocmenv install --list` needs no server"
+        raise RepositoryError(msg, hint=hint)
+    return found
+
+
 def release_folders(page: bytes, url: str) -> list[Version]:
     """The releases that have a folder in the listing `page`, oldest first.
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rocmenv.sources.apt.closure import Need
     from rocmenv.sources.apt.index import Package
     from rocmenv.sources.base import Request
-    from rocmenv.sources.catalog import Catalog
+    from rocmenv.sources.catalog import Catalog, Place
     from rocmenv.sources.packages import Recipe
 
 _LIBRARIES = ("blas", "fft", "rand", "solver", "sparse", "rccl", "hiptensor", "rocalution")
@@ -130,8 +130,9 @@ def _open(
     data: Catalog, release: Version, request: Request, reader: Remembered
 ) -> LoadedRepository:
     names = [request.suite] if request.suite else host_profiles(data)
-    absent = NotThereError(data.place(release).mirror)
-    for repository in repositories(data, release, names, request, reader):
+    place = data.place(release)
+    absent = NotThereError(place.mirror)
+    for repository in repositories(place, names, request, reader):
         try:
             return repository.load(reader)
         except NotThereError as error:
@@ -146,13 +147,12 @@ def host_profiles(data: Catalog) -> list[str]:
 
 
 def repositories(
-    data: Catalog, release: Version, names: Sequence[str], request: Request, reader: Remembered
+    place: Place, names: Sequence[str], request: Request, reader: Remembered
 ) -> list[Repository]:
     """The repositories of the systems `names`, with their key; `RepositoryError` if none signs."""
-    place = data.place(release)
     bases = [place.packages_base(name, request.mirror) for name in names]
     if None in bases or not place.fingerprint:
-        msg = f"AMD does not sign the packages of {release} (line `{place.line}`)"
+        msg = f"AMD does not sign the packages of the line `{place.line}`"
         raise RepositoryError(msg, hint="take the archive: `--channel tarball`")
     keyring = read_keyring(request.keyring or place.key_address(request.mirror), reader)
     fingerprints = frozenset({request.fingerprint or place.fingerprint})

@@ -40,7 +40,7 @@ def plan(
     place = data.place(release)
     remembered = Remembered(downloads)
     names = _systems(data, extent)
-    found = repositories(data, release, names, request, remembered)
+    found = repositories(place, names, request, remembered)
     key = found[0].keyring
     copies: dict[str, Copied] = {}
     for name, repository in zip(names, found, strict=True):

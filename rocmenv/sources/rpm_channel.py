@@ -130,7 +130,8 @@ def plan(
 
 def index_of(repository: LoadedRepository, place: RpmPlace, release: Version) -> Index:
     """The packages of a repository that are of `release`."""
-    return repository.index if place.is_legacy else _of_release(repository.index, release)
+    index = repository.index
+    return index if place.is_legacy else Index(of_release(index, release))
 
 
 def roots_of(index: Index, place: RpmPlace, release: Version, request: Request) -> list[str]:
@@ -176,11 +177,6 @@ def _keyring(places: Sequence[str], downloads: Remembered) -> bytes:
         except SignatureError as error:
             absent = error
     raise absent
-
-
-def _of_release(index: Index, release: Version) -> Index:
-    every = (package for name in index.names() for package in index.named(name))
-    return Index(of_release(every, release))
 
 
 def _legacy_roots(index: Index, _place: RpmPlace, release: Version, request: Request) -> list[str]:

@@ -63,8 +63,14 @@ _PROFILES = (
 
 def every_folder(release: Version, *, is_legacy: bool) -> tuple[str, ...]:
     """All folders, or profiles, that AMD may have builds of `release` in, for any machine."""
-    builds = _legacy(release) if is_legacy else _PROFILES
-    return tuple(folder for build in builds for folder in build.folders)
+    if not is_legacy:
+        return every_profile()
+    return tuple(folder for build in _legacy(release) for folder in build.folders)
+
+
+def every_profile() -> tuple[str, ...]:
+    """All profiles of AMD's `amdrocm` package repositories."""
+    return tuple(folder for build in _PROFILES for folder in build.folders)
 
 
 def oldest_folders(release: Version, *, is_legacy: bool) -> tuple[str, ...]:

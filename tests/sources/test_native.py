@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -266,3 +267,89 @@ def test_the_packages_fit_the_hosts_libc(
 def test_how_packages_name_a_target(target: str, version: str, names: list[str]) -> None:
     request = Request(families=FAMILIES)
     assert native.suffixes(target, Version.parse(version), request) == names
+
+
+# The list.
+
+
+@pytest.fixture
+def listed(install: Callable[..., Result]) -> Callable[..., Result]:
+    def call(*words: str, **environ: str) -> Result:
+        return install("--list", "--online", *words, **environ)
+
+    return call
+
+
+def versions(result: Result) -> list[str]:
+    return [row["version"] for row in json.loads(result.fine())["releases"]]
+
+
+def test_the_list_is_that_of_the_signed_index(
+    listed: Callable[..., Result], mirror: Mirror, tmp_path: Path
+) -> None:
+    newer = [
+        deb("amdrocm-core-sdk10.3-gfx1100", "", "10.3.0-1"),
+        deb("amdrocm-blas10.0", "", "10.0.7-1"),
+        deb("amdrocm-core10.0", "", "10.0.0~rc2-1"),
+    ]
+    mirror.publish(built_in(tmp_path / "newer", newer))
+    found = listed("--json")
+    assert versions(found) == ["10.0.0", "10.0.1", "10.3.0"], "one newer part is no release"
+    rows = {row["version"]: row for row in json.loads(found.out)["releases"]}
+    assert (rows["10.3.0"]["status"], rows["10.3.0"]["channels"]) == ("new", ["native"])
+    assert (rows["10.0.0"]["status"], rows["10.0.0"]["date"]) == ("released", "2026-08-26")
+    asked = {request.path for request in mirror.site.seen}
+    assert not [path for path in asked if "tarball" in path or "/apt/" in path]
+    assert "10.0.0rc2" in versions(listed("--json", "--pre"))
+    assert listed("latest").fine().split()[0] == "10.3.0"
+
+
+def test_places_without_an_index_are_told(listed: Callable[..., Result], mirror: Mirror) -> None:
+    """R14: 403 is absent, or not allowed."""
+    old = "/rocm/packages/ubuntu2404/dists/stable/"
+    mirror.site.files["/rocm/packages/gpg/rocm.gpg"] = mirror.keys.export("rocm")
+    mirror.site.always |= {f"{old}InRelease": 403, f"{old}Release": 403}
+    found = listed("--json")
+    assert versions(found) == ["10.0.0", "10.0.1"]
+    assert f"{old}Release` is not there or not allowed (HTTP 403)" in found.err
+    assert "packages-multi-arch/gpg/rocm.gpg is not there" in found.err
+    assert "HTTP 404" in listed("--suite", "debian13").refused()
+
+
+def test_an_index_in_another_form_or_of_another_key_is_told(
+    listed: Callable[..., Result], mirror: Mirror
+) -> None:
+    path = f"{mirror.base}/dists/stable/InRelease"
+    assert "is not the key expected" in listed("--fingerprint", "AB" * 20).refused()
+    mirror.site.files[path] = b"<html>Moved, for good</html>"
+    assert f"{path}" in listed().refused()
+    mirror.debs = []
+    mirror.publish([])
+    assert "ubuntu2404 stable has no releases" in listed().refused()
+
+
+def test_a_machine_that_none_fits_lists_all_the_same(
+    listed: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "glibc", lambda: None)
+    assert versions(listed("--json")) == ["10.0.0", "10.0.1"]
+
+
+def test_the_list_of_a_server_that_has_not_all_is_told(
+    listed: Callable[..., Result], root: Root, mirror: Mirror
+) -> None:
+    place = {"name": "stable-10.1", "mirror": f"{mirror.site.url}/rocm"}
+    root.path.mkdir(parents=True)
+    gone = [{"name": f"stable-{n}", "mirror": "file:///none"} for n in ("7.9", "7.14", "10")]
+    root.catalog.write_text(json.dumps({"places": [place, *gone]}))
+    found = listed("--json", ROCMENV_THEROCK_MIRROR="")
+    assert versions(found) == ["10.0.0", "10.0.1"]
+    assert "is 10.0.1, and 10.1.0 came out on 2026-10-05: the place is stale" in found.err
+
+
+def test_keys_and_suites_count_for_the_servers_list_alone(install: Callable[..., Result]) -> None:
+    message = install("--list", "--suite", "debian12").refused(2)
+    assert message == (
+        "`--suite` and `--fingerprint`: with `--online` only, as the list of known releases "
+        "needs no server"
+    )

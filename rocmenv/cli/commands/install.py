@@ -118,7 +118,12 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
                 unlisted=bool(given["everything"]),
             ),
             online=bool(given["online"]),
-            mirror=_text(given["mirror"]),
+            asked=Request(
+                suite=_text(given["suite"]),
+                mirror=_text(given["mirror"]),
+                keyring=_text(given["keyring"]),
+                fingerprint=_text(given["fingerprint"]),
+            ),
             offline=bool(given["offline"]),
             as_json=bool(given["as_json"]),
         )

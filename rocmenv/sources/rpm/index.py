@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import RepositoryError, visible
@@ -18,7 +19,7 @@ from rocmenv.sources.rpm.version import Evr
 from rocmenv.sources.rpm.xml import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 # What rpm itself has to be able to do; the ways in which packages are built are in `fetch`.
@@ -99,6 +100,10 @@ class Index:
 
     def __len__(self) -> int:
         return sum(map(len, self._named.values()))
+
+    def __iter__(self) -> Iterator[Package]:
+        """All packages, in the order of the names' first appearance."""
+        return chain.from_iterable(self._named.values())
 
     def names(self) -> tuple[str, ...]:
         """The names of all packages, each once, in the index's order."""
