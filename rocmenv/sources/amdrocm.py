@@ -2,8 +2,8 @@
 
 A name ends in X.Y and, for code of one GPU, in the GPU: `amdrocm-blas10.0-gfx1100`. All
 releases of one X.Y have the same names, and the packages' own version tells them apart.
-Source: TheRock, `build_tools/packaging/linux/package.json` (docs/sources.md, "The native
-channel").
+Source: TheRock, `build_tools/packaging/linux/package.json` and `docs/packaging/versioning.md`
+(docs/sources.md, "The native channel").
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _SERIES = re.compile(r"amdrocm.*?(\d+\.\d+)(?:-gfx\w+)?", re.ASCII)
 # The packages that stand for a whole release: the run time, and what is needed to build.
 _WHOLE = re.compile(r"amdrocm(?:-core(?:-sdk|-dev|-devel)?)?\d+\.\d+(?:-gfx\w+)?", re.ASCII)
-# `10.0.0-15~24.04`, `7.13.0~rc2-3`, `10.1.0~20260901`
-_VERSION = re.compile(r"(?:\d+:)?(\d+\.\d+\.\d+)(?:~(rc)(\d+)|~(?:a|dev)?(\d{8}))?", re.ASCII)
+# `10.0.0-15~24.04`, `7.13.0~rc2-3` (.rpm), `7.13.0~pre2-3` (.deb), `10.1.0~20260901`
+_VERSION = re.compile(r"(?:\d+:)?(\d+\.\d+\.\d+)(?:~(?:rc|pre)(\d+)|~(?:a|dev)?(\d{8}))?", re.ASCII)
 
 
 class Package(Protocol):
@@ -53,13 +53,13 @@ def series(name: str) -> str | None:
 def release_in(version: str) -> Version | None:
     """The release that a package's own version tells, None for a version that tells none.
 
-    >>> str(release_in("7.13.0~rc2-3"))
-    '7.13.0rc2'
+    >>> str(release_in("7.13.0~rc2-3")), str(release_in("7.13.0~pre2-3"))
+    ('7.13.0rc2', '7.13.0rc2')
     """
     match = _VERSION.match(version)
     if match is None:
         return None
-    phase = f"rc{match[3]}" if match[2] else f"a{match[4]}" if match[4] else ""
+    phase = f"rc{match[2]}" if match[2] else f"a{match[3]}" if match[3] else ""
     with suppress(InvalidVersionError):
         return Version.parse(f"{match[1]}{phase}")
     return None
@@ -69,8 +69,8 @@ def of_release(packages: Iterable[_P], release: Version) -> list[_P]:
     """Those of `packages` that are of `release`, and those without an X.Y in their names.
 
     They need each other by name alone, so a closure among all of them would mix in what is
-    of a newer X.Y.Z, or of an X.Y that has the same libraries. Of a candidate the packages
-    may say no more than the release it is for.
+    of a newer X.Y.Z, or of an X.Y that has the same libraries. Where no package says that it
+    is of the candidate that is wanted, those that name its release alone are taken.
     """
     ours = [(p, of) for p in packages if (of := series(p.name)) in (None, release.xy)]
     told = {release_in(p.version) for p, of in ours if of}

@@ -22,6 +22,7 @@ from rocmenv.sources.rpm.closure import close
 from rocmenv.sources.rpm.host import read_host
 from rocmenv.sources.rpm.index import Index
 from rocmenv.sources.rpm.repository import LoadedRepository, Repository
+from rocmenv.sources.rpm_places import every_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,7 +166,8 @@ def no_repository(place: RpmPlace, release: Version) -> RepositoryError:
     tried = ", ".join(f"`{shown(base)}`" for base in place.bases) or "none"
     msg = f"no RPM repository of release {release} was found (tried: {tried})"
     shows = "`rocmenv install --list --online --channel rpm` shows what the server has"
-    hint = f"{shows}; `--suite` picks a folder"
+    names = ", ".join(f"`{n}`" for n in every_folder(release, is_legacy=place.is_legacy))
+    hint = f"{shows}; `--suite NAME` picks a folder, of {names}"
     return RepositoryError(msg, hint=hint)
 
 

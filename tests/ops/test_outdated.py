@@ -78,6 +78,16 @@ def test_the_servers_list(site: Site, downloads: Downloads) -> None:
     assert site.count("/rocm/apt/") == 1
 
 
+def test_what_one_channel_lacks_is_not_taken_from_another(site: Site, downloads: Downloads) -> None:
+    for place, names in (("apt", ("6.3", "7.2.4")), ("el9", ("6.3",))):
+        page = "".join(f'<a href="{name}/">{name}/</a>\n' for name in names)
+        site.files[f"/rocm/{place}/"] = page.encode()
+    at = Servers(Request(mirror=f"{site.url}/rocm"), Request(mirror=f"{site.url}/none"))
+    known = outdated.known(load(), ["legacy", "rpm"], downloads, online=True, at=at)
+    assert list(map(str, known.channels["legacy"])) == ["6.3.0", "7.2.4"]
+    assert list(map(str, known.channels["rpm"])) == ["6.3.0"]
+
+
 def test_nothing_is_installed(rocmenv: Runner, tmp_path: Path) -> None:
     rocmenv.root = Root(tmp_path / "empty")
     result = rocmenv("outdated")

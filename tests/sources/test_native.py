@@ -176,7 +176,7 @@ def test_no_part_is_of_another_release(
     files = {"lib__librocblas__so": b"newer"}
     newer = [
         deb("amdrocm-blas10.0-gfx1100", "", "10.0.1-3~24.04", **files),
-        deb("amdrocm-base10.0", "", "10.0.0~rc2-9", **files),
+        deb("amdrocm-base10.0", "", "10.0.0~pre2-9", **files),
         deb("amdrocm-base10.0", "", "10.0.10-1", **files),
         Deb("amdrocm-base10.1", "10.1.0-1", fields={"Provides": "amdrocm-base10.0"}),
     ]
@@ -191,10 +191,11 @@ def test_no_part_is_of_another_release(
     ("release", "versions", "taken"),
     [
         ("10.1.0rc1", ("10.1.0~rc2-1", "10.1.0~rc1-3", "10.1.0-7"), "10.1.0~rc1-3"),
-        ("10.1.0", ("10.1.0~rc2-1", "10.1.0~rc1-3", "10.1.0-7"), "10.1.0-7"),
+        ("10.1.0rc1", ("10.1.0~pre2-1", "10.1.0~pre1-3", "10.1.0-7"), "10.1.0~pre1-3"),
+        ("10.1.0", ("10.1.0~pre2-1", "10.1.0~rc1-3", "10.1.0-7"), "10.1.0-7"),
         ("10.1.0rc1", ("10.1.0-7",), "10.1.0-7"),
-        ("10.1.0rc1", ("10.1.0~rc2-1",), ""),
-        ("10.1.0", ("10.1.0~rc2-1",), ""),
+        ("10.1.0rc1", ("10.1.0~pre2-1",), ""),
+        ("10.1.0", ("10.1.0~pre2-1",), ""),
         ("10.1.1", ("10.1.0-7", "10.1.10-1"), ""),
     ],
 )
@@ -290,7 +291,7 @@ def test_the_list_is_that_of_the_signed_index(
     newer = [
         deb("amdrocm-core-sdk10.3-gfx1100", "", "10.3.0-1"),
         deb("amdrocm-blas10.0", "", "10.0.7-1"),
-        deb("amdrocm-core10.0", "", "10.0.0~rc2-1"),
+        deb("amdrocm-core10.0", "", "10.0.0~pre2-1"),
     ]
     mirror.publish(built_in(tmp_path / "newer", newer))
     found = listed("--json")

@@ -152,6 +152,16 @@ def test_one_folder_may_be_named(machine: Callable[[str, tuple[int, ...]], None]
     assert bases("6.3.0", "el9") == ["el9/6.3/main"]
 
 
+@pytest.mark.usefixtures("machine")
+def test_a_folder_that_is_not_there_has_a_hint_with_those_that_may_be(
+    install: Callable[..., Result], mirror: Mirror
+) -> None:
+    mirror.site.files["/rocm/gpg/packages.gpg"] = mirror.made.keys.export("rocm")
+    server = ("--mirror", f"{mirror.site.url}/rocm", "--channel", "rpm", "-q")
+    assert "`rhel8`" in install("10.0.0", *server, "--suite", "el8").hint
+    assert "`el9`" in install("6.3.1", *server, "--suite", "rhel7").hint
+
+
 def test_nothing_fits(machine: Callable[[str, tuple[int, ...] | None], None]) -> None:
     machine(EL8, (2, 12))
     with pytest.raises(HostError, match="no RPM build of release 7\\.2\\.0 runs here") as caught:
