@@ -17,6 +17,7 @@ from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
 from tests.sources.rpm.conftest import Mirror
+from tests.tools import tool
 
 EL8 = 'ID="almalinux"\nVERSION_ID="8.10"\nID_LIKE="rhel centos fedora"\n'
 DEBIAN = "ID=debian\nVERSION_ID=12\n"
@@ -55,16 +56,23 @@ def install(
 
 
 @pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("command", ["dnf", "zypper", ""])
 def test_what_the_machine_lacks_is_asked_of_its_own_tool(
-    install: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    install: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
 ) -> None:
+    programs = {"gpgv": tool("gpgv"), command: tool("true")}
+    (tmp_path / "bin").mkdir()
+    for name in filter(None, programs):
+        (tmp_path / "bin" / name).symlink_to(programs[name])
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     libc = "/lib/x86_64-linux-gnu/libc.so.6"
     known = Host(provided={}, libraries={"libc.so.6": (libc,)})
     monkeypatch.setattr(rpm_channel, "read_host", lambda: known)
     result = install("6.3.0")
     assert result.fine() == ""
     need = "'(numactl-libs or libnuma.so.1()(64bit))'"
-    assert f"hint: sudo dnf install {need}" in result.err
+    by_hand = "these are RPM's names: install what has them with this system's own tool"
+    assert f"hint: {f'sudo {command} install {need}' if command else by_hand}\n" in result.err
     assert "apt-get" not in result.err
 
 
