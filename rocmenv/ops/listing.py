@@ -171,19 +171,23 @@ def _packages(
         read = partial(lists.folders, data, at.legacy, downloads, tell)
         index = _Index(read, channel, old, at.legacy, lambda r: r.stream == "legacy")
         yield partial(_listed, data, index, wanted, tell)
-    signed = {p.packages_base("", request.mirror): p for p in places if p.fingerprint}
-    for place in signed.values():
+    signed: dict[str | None, list[Place]] = {}
+    for place in places:
+        if place.fingerprint:
+            signed.setdefault(place.packages_base("", request.mirror), []).append(place)
+    for same in signed.values():
+        place = same[0]
         if channel == "rpm":
             read = partial(lists.of_rpms, place, request, downloads)
         else:
             read = partial(lists.of_debs, data, place, request, downloads)
-        index = _Index(read, channel, place.mirror, request, partial(_is_in, place))
+        index = _Index(read, channel, place.mirror, request, partial(_is_in, same))
         yield partial(_listed, data, index, wanted, tell)
 
 
-def _is_in(place: Place, release: KnownRelease) -> bool:
-    is_newer = release.stream != "legacy" and place.line == STABLE
-    return is_newer and place.holds(release.version)
+def _is_in(places: Sequence[Place], release: KnownRelease) -> bool:
+    stable = (place for place in places if place.line == STABLE)
+    return release.stream != "legacy" and any(p.holds(release.version) for p in stable)
 
 
 def _apt_folders(data: Catalog, downloads: Downloads, request: Request) -> _Index:

@@ -305,6 +305,17 @@ def test_the_list_is_that_of_the_signed_index(
     assert listed("latest").fine().split()[0] == "10.3.0"
 
 
+def test_two_places_at_one_address_are_one(listed: Callable[..., Result], mirror: Mirror) -> None:
+    """Candidates have a key at another address; a mirror of all lines has one of the two."""
+    old = "/rocm/packages-multi-arch"
+    mirror.site.files[f"{old}/gpg/rocm.gpg"] = mirror.keys.export("rocm")
+    for path in [p for p in mirror.site.files if p.startswith(mirror.base)]:
+        other = path.replace("/rocm/core/packages", old)
+        mirror.site.files[other] = mirror.site.files.pop(path)
+    assert versions(listed("--json", "--pre")) == ["10.0.0", "10.0.1"]
+    assert mirror.site.count(f"{old}/ubuntu2404/dists/stable/InRelease") == 1
+
+
 def test_places_without_an_index_are_told(listed: Callable[..., Result], mirror: Mirror) -> None:
     """R14: 403 is absent, or not allowed."""
     old = "/rocm/packages/ubuntu2404/dists/stable/"
