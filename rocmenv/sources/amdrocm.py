@@ -66,18 +66,17 @@ def release_in(version: str) -> Version | None:
 
 
 def of_release(packages: Iterable[_P], release: Version) -> list[_P]:
-    """Those of `packages` that are of `release`, and those without an X.Y in their names.
+    """Those of `packages` that are of `release`, by the X.Y in their names and their versions.
 
     They need each other by name alone, so a closure among all of them would mix in what is
     of a newer X.Y.Z, or of an X.Y that has the same libraries. Where no package says that it
     is of the candidate that is wanted, those that name its release alone are taken.
     """
-    ours = [(p, of) for p in packages if (of := series(p.name)) in (None, release.xy)]
-    told = {release_in(p.version) for p, of in ours if of}
+    ours = [p for p in packages if series(p.name) in (None, release.xy)]
     wanted = release.without_local
-    if wanted not in told and not wanted.is_final:
+    if not wanted.is_final and wanted not in {release_in(p.version) for p in ours}:
         wanted = Version(wanted.release)
-    return [p for p, of in ours if of is None or release_in(p.version) == wanted]
+    return [p for p in ours if release_in(p.version) in (wanted, None)]
 
 
 def releases(packages: Iterable[Package]) -> list[Version]:

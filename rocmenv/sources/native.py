@@ -202,23 +202,32 @@ def roots(index: Index, release: Version, request: Request) -> list[str]:
         msg = f"the repository has none of the packages of {release}"
         hint = "`rocmenv install --list --online --channel native` shows what there is"
         raise ResolveError(msg, hint=hint)
-    for name in request.extra:
-        full = name if index.named(name) else f"{name}{release.xy}"
-        found = _newest(index, full)
-        wanted.append(f"{full} (= {found.version})" if found else full)
+    for extra in request.extra:
+        for name in _meant(index, extra, release, request):
+            found = _newest(index, name)
+            wanted.append(f"{name} (= {found.version})" if found else name)
     return list(dict.fromkeys(wanted))
+
+
+def _meant(index: Index, name: str, release: Version, request: Request) -> list[str]:
+    """The packages that `name` means: those of the release and the GPUs before one of that name.
+
+    AMD has each package a third time, without X.Y: it needs those of X.Y for all GPUs.
+    """
+    names = _for_gpus(index, f"{name}{release.xy}", release, request)
+    return names if any(map(index.named, names)) or not index.named(name) else [name]
 
 
 def _names(index: Index, template: str, release: Version, request: Request) -> list[str]:
     bare = template.format(xy=release.xy, gfx="")
-    if "{gfx}" not in template or not request.targets:
-        return [bare]
+    return _for_gpus(index, bare, release, request) if "{gfx}" in template else [bare]
+
+
+def _for_gpus(index: Index, bare: str, release: Version, request: Request) -> list[str]:
+    """The packages called `bare` for the wanted GPUs, or the one for all of them."""
     names = []
     for target in request.targets:
-        tries = [
-            template.format(xy=release.xy, gfx=f"-{suffix}")
-            for suffix in suffixes(target, release, request)
-        ]
+        tries = [f"{bare}-{suffix}" for suffix in suffixes(target, release, request)]
         found = next((name for name in tries if index.named(name)), None)
         if found is None and not any(n.startswith(f"{bare}-gfx") for n in index.names()):
             return [bare]  # the part has nothing of its own for each GPU
@@ -227,7 +236,7 @@ def _names(index: Index, template: str, release: Version, request: Request) -> l
             hint = "without `--gpu` it comes for all GPUs that it knows: `--gpu all`"
             raise ResolveError(msg, hint=hint)
         names.append(found)
-    return names
+    return names or [bare]
 
 
 def suffixes(target: str, release: Version, request: Request) -> list[str]:

@@ -215,8 +215,9 @@ def _amdrocm_roots(index: Index, place: RpmPlace, release: Version, request: Req
         raise _no_packages(release)
     for name in request.extra:
         spelled = f"{name}el" if name.endswith("-dev") else name
-        found = _for_targets(index, name, place.targets)
-        roots += found or _for_targets(index, spelled + release.xy, place.targets) or [name]
+        found = _for_targets(index, spelled + release.xy, place.targets)
+        # AMD has each package a third time, without X.Y: it needs those of X.Y for all GPUs.
+        roots += found or _for_targets(index, name, place.targets) or [name]
     return list(dict.fromkeys(roots))
 
 

@@ -187,6 +187,26 @@ def test_no_part_is_of_another_release(
     assert len(items) == 4
 
 
+def test_a_further_package_is_of_the_release_and_the_gpu(
+    install: Callable[..., Result], root: Root, mirror: Mirror, tmp_path: Path
+) -> None:
+    """AMD has `amdrocm-blas` too, which needs the newest `amdrocm-blasX.Y` for all GPUs."""
+    others = [
+        Deb("amdrocm-blas", "10.0.0-15", fields={"Depends": "amdrocm-blas10.0"}),
+        Deb("amdrocm-blas", "10.1.0-1", fields={"Depends": "amdrocm-blas10.1 (= 10.1.0-1)"}),
+        Deb("amdrocm-blas10.0", VERSION, fields={"Depends": "amdrocm-blas10.0-gfx942"}),
+        deb("amdrocm-blas10.0-gfx942"),
+    ]
+    mirror.publish(built_in(tmp_path / "others", others))
+    for part in ("amdrocm-blas", "amdrocm-blas10.0-gfx1100"):
+        install("10.0.0", "--gpu", "gfx1100", "--with", part, "--reinstall").fine()
+        items = registry.find(root, Version.parse("10.0.0")).receipt.items
+        assert [i.name for i in items if "blas" in i.name] == ["amdrocm-blas10.0-gfx1100"]
+    near = install("-q", "10.0.0", "--gpu", "all", "--with", "amdrocm-bals", "--reinstall")
+    assert "did you mean `amdrocm-blas10.0`?" in near.hint
+    assert "is wanted" in install("-q", "10.0.0", "--with", "{0}", "--reinstall").err
+
+
 @pytest.mark.parametrize(
     ("release", "versions", "taken"),
     [

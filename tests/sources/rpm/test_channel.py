@@ -278,6 +278,8 @@ def therock(tmp_path_factory: pytest.TempPathFactory, made: Made) -> Path:
     folder = tmp_path_factory.mktemp("therock")
     later = amdrocm("amdrocm-base10.1", "10.1.0", bin__tool=b"10.1.0")
     sign(build_rpm(replace(later, fields=[f"Provides: {LIBRARY}"]), folder), made.keys, "rocm")
+    newest = amdrocm("amdrocm-blas", "10.1.0", "amdrocm-blas10.1")
+    sign(build_rpm(newest, folder), made.keys, "rocm")
     for version in ("10.0.0", "10.0.1"):
         base = amdrocm("amdrocm-base10.0", version, bin__tool=version.encode())
         packages = [replace(base, fields=[f"Provides: {LIBRARY}"])]
