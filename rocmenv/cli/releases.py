@@ -18,6 +18,7 @@ from rocmenv.store import registry
 if TYPE_CHECKING:
     from rocmenv.cli.program import Context
     from rocmenv.ops.listing import Wanted
+    from rocmenv.sources.base import Request
 
 
 _OUT = ("released", "new", "unlisted")
@@ -38,18 +39,20 @@ def list_releases(
     wanted: Wanted,
     *,
     online: bool,
-    mirror: str | None,
+    asked: Request,
     offline: bool,
     as_json: bool,
 ) -> None:
     """Print them, oldest first, with date and a mark for what is installed.
 
-    `UsageError` for a mirror that would not be read.
+    Of `asked`, mirror, suite and keys count. `UsageError` for a server that would not be read.
     """
-    if mirror and not online:
-        msg = "`--mirror` is read with `--online` only: the list of known releases needs no server"
-        raise UsageError(msg, hint="`rocmenv install --list --online --mirror URL`")
-    rows = _rows(ctx, wanted, online=online, mirror=mirror, offline=offline)
+    said = [f"`{option}`" for option, value in _of_servers(asked) if value]
+    if said and not online:
+        options = " and ".join(said)
+        msg = f"{options}: with `--online` only, as the list of known releases needs no server"
+        raise UsageError(msg, hint="add `--online`: `rocmenv install --list --online`")
+    rows = _rows(ctx, wanted, online=online, asked=asked, offline=offline)
     if pattern is not None:
         spec = Spec.parse(pattern)
         with suppress(NotInstalledError):  # then it is no alias, and fits nothing
@@ -74,6 +77,15 @@ def list_releases(
         tell("rocmenv: no known release fits; `rocmenv install --list` shows them all")
 
 
+def _of_servers(asked: Request) -> tuple[tuple[str, str | None], ...]:
+    return (
+        ("--mirror", asked.mirror),
+        ("--suite", asked.suite),
+        ("--keyring", asked.keyring),
+        ("--fingerprint", asked.fingerprint),
+    )
+
+
 def _json(row: releases.Row) -> dict[str, object]:
     return {
         "version": str(row.version),
@@ -85,12 +97,12 @@ def _json(row: releases.Row) -> dict[str, object]:
 
 
 def _rows(
-    ctx: Context, wanted: Wanted, *, online: bool, mirror: str | None, offline: bool
+    ctx: Context, wanted: Wanted, *, online: bool, asked: Request, offline: bool
 ) -> list[releases.Row]:
     data = load(ctx.root.catalog)
     if not online:
         return releases.known(data, wanted)
     settings = Settings(ctx.process, ctx.root)
     downloads = downloads_for(ctx.process, ctx.root, settings, offline=offline)
-    mirrors = (mirror or settings["legacy.mirror"], mirror or settings["therock.mirror"])
-    return releases.online(data, downloads, mirrors, wanted, lambda text: tell(f"note: {text}"))
+    at = releases.servers(settings, asked)
+    return releases.online(data, downloads, at, wanted, lambda text: tell(f"note: {text}"))

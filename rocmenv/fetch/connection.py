@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 
 from rocmenv.errors import TransferError, visible
 from rocmenv.fetch.address import is_local, shown, without_account
+from rocmenv.fetch.numbers import whole
 from rocmenv.fetch.rate import Limit
 from rocmenv.fetch.stop import Interrupted, check
 from rocmenv.fetch.trouble import Headers, NotThereError, RetryableError, failure
@@ -252,7 +253,7 @@ def _open_file(url: str) -> Reply:
 def length(reply: Reply) -> int | None:
     """The number of bytes that `reply` announces, or None."""
     text = reply.headers.get("Content-Length")
-    return int(text) if text and text.isascii() and text.isdigit() else None
+    return whole(text) if text else None
 
 
 def encoded(reply: Reply) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rocmenv.fetch.transfer import Downloads
+    from rocmenv.ops.listing import Servers
     from rocmenv.sources.catalog import Catalog
     from rocmenv.store.paths import Root
 
@@ -40,18 +41,18 @@ class Change:
 def update_from_pages(
     root: Root,
     downloads: Downloads,
-    mirrors: tuple[str | None, str | None],
+    at: Servers,
     tell: Callable[[str], None],
     *,
     write: bool,
 ) -> Change:
     """Add the releases that the channels' index pages have and the catalogue does not.
 
-    `mirrors` and `tell` are as for `listing.online`. Without `write` nothing is changed.
+    `at` and `tell` are as for `listing.online`. Without `write` nothing is changed.
     """
     data = load(root.catalog)
     rows: list[dict[str, Any]] = []
-    for row in online(data, downloads, mirrors, Wanted(), tell):
+    for row in online(data, downloads, at, Wanted(), tell):
         if row.status != "new" or not row.version.is_final:
             continue
         fresh: dict[str, Any] = {

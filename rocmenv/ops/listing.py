@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import InvalidVersionError, RepositoryError, TransferError
+from rocmenv.errors import (
+    InvalidVersionError,
+    RepositoryError,
+    RocmenvError,
+    SignatureError,
+    TransferError,
+)
 from rocmenv.fetch.connection import shown
 from rocmenv.model.version import Version
+from rocmenv.ops.plan import completed
 from rocmenv.sources.base import Request
-from rocmenv.sources.catalog import line_of
-from rocmenv.sources.folder_page import read_folder
-from rocmenv.sources.index_page import read_page, release_folders
+from rocmenv.sources.catalog import STABLE, line_of
+from rocmenv.sources.index_page import read_folders, read_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from rocmenv.fetch.transfer import Downloads
-    from rocmenv.sources.catalog import Catalog
+    from rocmenv.settings import Settings
+    from rocmenv.sources.catalog import Catalog, KnownRelease, Place
     from rocmenv.sources.tarball import Archive
 
 _DAY = 86400
@@ -54,6 +61,21 @@ class Wanted:
         return self.channel == "auto" or self.channel in channels
 
 
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What stands in for AMD's servers of older and of newer releases, and for their keys."""
+
+    legacy: Request = field(default_factory=Request)
+    therock: Request = field(default_factory=Request)
+
+
+def servers(settings: Settings, asked: Request | None = None) -> Servers:
+    """What was `asked` for, completed by the settings of each."""
+    request = asked or Request()
+    legacy, therock = (completed(request, settings, is_legacy=one) for one in (True, False))
+    return Servers(legacy, therock)
+
+
 def known(data: Catalog, wanted: Wanted) -> list[Row]:
     """The releases of the catalogue, oldest first. Needs no network."""
     return [
@@ -66,60 +88,155 @@ def known(data: Catalog, wanted: Wanted) -> list[Row]:
 def online(
     data: Catalog,
     downloads: Downloads,
-    mirrors: tuple[str | None, str | None],
+    at: Servers,
     wanted: Wanted,
     tell: Callable[[str], None],
 ) -> list[Row]:
     """The releases in the channels' own indexes, oldest first.
 
-    `mirrors` stand in for the servers of older and newer releases. `tell` gets what is odd
-    about a source: gone, moved, stale. Raises what one source raised, when all did. Of a
-    release that the catalogue does not know, only the channels that list it are told.
+    Of all channels together, one index of each of AMD's places is read: the folders of .deb
+    packages, and the archives. `tell` gets what is odd about a source: gone, moved, stale.
+    Raises what one source raised, when all did. Of a release that the catalogue does not
+    know, only the channels that list it are told.
     """
     if wanted.channel == "distro":
         return _distro(downloads, tell)
     found: dict[Version, Row] = {}
-    failures: list[RepositoryError | TransferError] = []
+    failures: list[RocmenvError] = []
     count = 0
-    for read in _sources(data, downloads, mirrors, wanted, tell):
+    for read in _sources(data, downloads, at, wanted, tell):
         count += 1
         try:
             for row in read():
                 have = found.get(row.version)
                 found[row.version] = row if have is None else _both(have, row)
-        except (TransferError, RepositoryError) as error:
+        except (TransferError, RepositoryError, SignatureError) as error:
             failures.append(error)
     if failures and len(failures) == count:
         # A page that is no list tells more than those that are gone.
-        raise next((f for f in failures if isinstance(f, RepositoryError)), failures[0])
+        raise min(failures, key=_is_gone)
     for failure in failures:
         tell(failure.message)
     return [found[v] for v in sorted(found) if wanted.has(*found[v].channels)]
 
 
+def _is_gone(error: RocmenvError) -> bool:
+    return isinstance(error, TransferError) or isinstance(error.__cause__, TransferError)
+
+
 def _sources(
     data: Catalog,
     downloads: Downloads,
-    mirrors: tuple[str | None, str | None],
+    at: Servers,
     wanted: Wanted,
     tell: Callable[[str], None],
 ) -> Iterable[Callable[[], list[Row]]]:
-    if wanted.has("legacy", "rpm"):
-        yield lambda: _folders(data, downloads, mirrors[0], wanted)
-    if not wanted.has("tarball", "native", "wheels"):
-        return
     lines = ("stable", "rc", "nightly") if wanted.pre else ("stable",)
-    read = _wheels if wanted.channel == "wheels" else _archives
+    places = [place for place in data.places if place.line in lines]
+    if wanted.channel in ("rpm", "native"):
+        yield from _packages(data, downloads, at, wanted, tell, places)
+        return
+    if wanted.has("legacy"):
+        yield partial(_listed, data, _apt_folders(data, downloads, at.legacy), wanted, tell)
+    if not wanted.has("tarball", "wheels"):
+        return
+    mirror = at.therock.mirror
+    read_one = _wheels if wanted.channel == "wheels" else _archives
     seen: set[str] = set()
-    for place in data.places:
-        pages = place.tarball_indexes(mirrors[1])
-        if read is _wheels:  # those that are split by GPU have no list of releases
-            by_gpu = place.wheel_indexes("?", mirrors[1])
-            pages = tuple(p for p in place.wheel_indexes("", mirrors[1]) if p in by_gpu)
-        for page in pages if place.line in lines else ():
+    for place in places:
+        pages = place.tarball_indexes(mirror)
+        if read_one is _wheels:  # those that are split by GPU have no list of releases
+            by_gpu = place.wheel_indexes("?", mirror)
+            pages = tuple(p for p in place.wheel_indexes("", mirror) if p in by_gpu)
+        for page in pages:
             if page not in seen:
                 seen.add(page)
-                yield partial(read, data, downloads, page, wanted, tell)
+                yield partial(read_one, data, downloads, page, wanted, tell)
+
+
+def _packages(
+    data: Catalog,
+    downloads: Downloads,
+    at: Servers,
+    wanted: Wanted,
+    tell: Callable[[str], None],
+    places: Sequence[Place],
+) -> Iterable[Callable[[], list[Row]]]:
+    """The indexes of `rpm` or `native`: a signed one of each place, and folders of older RPMs."""
+    from rocmenv.sources import package_lists as lists  # noqa: PLC0415 - only for an online list
+
+    channel, request = wanted.channel, at.therock
+    if channel == "rpm":
+        old = data.channels["rpm"].mirror
+        read = partial(lists.folders, data, at.legacy, downloads, tell)
+        index = _Index(read, channel, old, at.legacy, lambda r: r.stream == "legacy")
+        yield partial(_listed, data, index, wanted, tell)
+    signed: dict[str | None, list[Place]] = {}
+    for place in places:
+        if place.fingerprint:
+            signed.setdefault(place.packages_base("", request.mirror), []).append(place)
+    for same in signed.values():
+        place = same[0]
+        if channel == "rpm":
+            read = partial(lists.of_rpms, place, request, downloads)
+        else:
+            read = partial(lists.of_debs, data, place, request, downloads)
+        index = _Index(read, channel, place.mirror, request, partial(_is_in, same))
+        yield partial(_listed, data, index, wanted, tell)
+
+
+def _is_in(places: Sequence[Place], release: KnownRelease) -> bool:
+    stable = (place for place in places if place.line == STABLE)
+    return release.stream != "legacy" and any(p.holds(release.version) for p in stable)
+
+
+def _apt_folders(data: Catalog, downloads: Downloads, request: Request) -> _Index:
+    channel = data.channels["legacy"]
+    url = channel.index.format(mirror=channel.at(request.mirror))
+    read = partial(read_folders, downloads, url)
+    return _Index(read, "legacy", url, request, lambda r: r.stream == "legacy")
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """An index of packages that a channel has at `where`; `has` says of a release if it should."""
+
+    read: Callable[[], list[Version]]
+    channel: str
+    where: str
+    request: Request
+    has: Callable[[KnownRelease], bool]
+
+
+def _listed(data: Catalog, index: _Index, wanted: Wanted, tell: Callable[[str], None]) -> list[Row]:
+    found = index.read()
+    known = [r for r in data.offered() if index.channel in r.channels and index.has(r)]
+    last = max(known, key=lambda r: r.version, default=None)
+    # A mirror may have some releases only.
+    if last is not None and max(found) < last.version and not index.request.mirror:
+        came = f"{last.version} came out on {last.date}" if last.date else f"{last.version} is out"
+        tell(
+            f"the newest release at {shown(index.where)} is {max(found)}, and {came}: "
+            "the place is stale, or has moved"
+        )
+    rows = (_row(data, version, str(version), index.channel) for version in found)
+    return [row for row in rows if _is_wanted(row, wanted)]
+
+
+def _row(data: Catalog, version: Version, text: str, channel: str, date: str = "") -> Row:
+    """What is known of a release that the index of `channel` has, where it is called `text`."""
+    known_as = next((r for r in data.releases if r.text == text), None)
+    release = known_as or data.release(version)
+    if release is None:
+        status = "new" if version.is_final else line_of(version)
+        return Row(version, date, status, (channel,))
+    channels = tuple(dict.fromkeys((*release.channels, channel)))
+    return Row(release.version, release.date, release.status, channels)
+
+
+def _is_wanted(row: Row, wanted: Wanted) -> bool:
+    is_pre = not row.version.is_final or row.status == "preview"
+    return (wanted.pre or not is_pre) and (wanted.unlisted or row.status != "unlisted")
 
 
 def _distro(downloads: Downloads, tell: Callable[[str], None]) -> list[Row]:
@@ -129,22 +246,6 @@ def _distro(downloads: Downloads, tell: Callable[[str], None]) -> list[Row]:
     for note in notes:
         tell(note)
     return [Row(version, "", "released", ("distro",)) for version in versions]
-
-
-def _folders(data: Catalog, downloads: Downloads, mirror: str | None, wanted: Wanted) -> list[Row]:
-    channel = data.channels["legacy"]
-    url = channel.index.format(mirror=channel.at(mirror))
-    rows = []
-    for version in release_folders(read_folder(downloads, url, limit=4 << 20), url):
-        release = data.release(version)
-        row = (
-            Row(version, release.date, release.status, release.channels)
-            if release
-            else Row(version, "", "new", ("legacy",))
-        )
-        if wanted.unlisted or row.status != "unlisted":
-            rows.append(row)
-    return rows
 
 
 def _archives(
@@ -168,16 +269,8 @@ def _archives(
         )
     _tell_stale([a for a in found if line_of(a.version) == "nightly"], index, tell)
     for archive in found:
-        version = archive.version
-        known_as = next((r for r in data.releases if r.text == archive.text), None)
-        release = known_as or data.release(version)
-        is_pre = not version.is_final or (release is not None and release.status == "preview")
-        if release is None:
-            status = "new" if version.is_final else line_of(version)
-            row = Row(version, _date(archive.time), status, ("tarball",))
-        else:
-            row = Row(release.version, release.date, release.status, release.channels)
-        if wanted.pre or not is_pre:
+        row = _row(data, archive.version, archive.text, "tarball", _date(archive.time))
+        if _is_wanted(row, wanted):
             have = rows.get(row.version, row)
             rows[row.version] = replace(have, groups=tuple(sorted({*have.groups, archive.group})))
     return list(rows.values())
@@ -200,15 +293,8 @@ def _wheels(
         except InvalidVersionError:
             tell(f"`{pick.file.name}` at {shown(index)} has no version of ROCm's")
             continue
-        known_as = next((r for r in data.releases if r.text == str(version)), None)
-        release = known_as or data.release(version)
-        if release is not None:
-            row = Row(release.version, release.date, release.status, release.channels)
-        else:
-            status = "new" if version.is_final else line_of(version)
-            row = Row(version, "", status, ("wheels",))
-        is_pre = not version.is_final or row.status == "preview"
-        if wanted.pre or not is_pre:
+        row = _row(data, version, str(version), "wheels")
+        if _is_wanted(row, wanted):
             rows[row.version] = row
     return list(rows.values())
 

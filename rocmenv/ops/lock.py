@@ -105,8 +105,9 @@ def make(
     """What a wish means here and now, with address, size and SHA-256 of every file.
 
     An install that the wish would make, in the same form, tells all of it without a network.
-    Else indexes are read, and files whose digest nobody publishes are downloaded once. Raises
-    as planning and downloading do, and `ResolveError` for what has no files to lock.
+    Else indexes are read, and files whose digest nobody publishes, or nobody signed, are
+    downloaded once. Raises as planning and downloading do, and `ResolveError` for what has no
+    files to lock.
     """
     data = load(root.catalog)
     found = _installed(process, root, settings, data, wish)
@@ -122,6 +123,7 @@ def make(
             command = f"rocmenv install{again} {plan.version} --channel wheels"
             hint = f"install them in this form first, with the same options: `{command}`"
             raise ResolveError(msg, hint=hint)
+        _prove(plan, downloads, report)
         request, items = plan.request, _whole(root, plan, downloads, report)
         version, channel, origin = plan.version, plan.channel, plan.origin
     return Locked(
@@ -209,6 +211,25 @@ def differs(receipt: Receipt, locked: Locked) -> str | None:
     if have == want:
         return None
     return min(name for name, _ in have ^ want)
+
+
+def _prove(plan: Plan, downloads: Downloads, report: Reporter) -> None:
+    """Check the signatures of packages whose index is not signed.
+
+    An install from a lock looks at digests alone, so these must be of what was signed.
+    """
+    from rocmenv.sources.packages import PackagePlan  # noqa: PLC0415 - as `make_plan` does
+
+    unproven = plan.unproven() if isinstance(plan, PackagePlan) else []
+    if not unproven:
+        return
+    size = sum(artifact.size or 0 for artifact, _ in unproven)
+    report.start("downloading what only its own signature vouches for", size)
+    try:
+        for artifact, voucher in unproven:
+            voucher.check(downloads.fetch(artifact, report.advance), downloads.cancel)
+    finally:
+        report.finish()
 
 
 def _whole(root: Root, plan: Plan, downloads: Downloads, report: Reporter) -> Sequence[Item]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rocmenv.model.version import Spec, choose
 from rocmenv.ops import listing
-from rocmenv.ops.listing import Wanted
+from rocmenv.ops.listing import Servers, Wanted
 from rocmenv.sources.base import Request
 from rocmenv.store import registry
 
@@ -67,21 +67,21 @@ def known(
     *,
     online: bool,
     with_distro: bool = False,
-    mirrors: tuple[str | None, str | None] = (None, None),
+    at: Servers | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Known:
     """What is out: by the catalogue, with `online` by the indexes of these channels.
 
     The distribution's releases are in its package sources alone, which are read with
-    `online` or `with_distro`. `mirrors` and `tell` are `listing.online`'s. Raises as reading
+    `online` or `with_distro`. `at` and `tell` are `listing.online`'s. Raises as reading
     does.
     """
-    listed = listing.known(data, Wanted())
+    listed = dict.fromkeys(AMDS, listing.known(data, Wanted()))
     for channel in AMDS if online else ():
         if channel in channels:
-            fresh = listing.online(data, downloads, mirrors, Wanted(channel), tell)
-            listed = [*(r for r in listed if channel not in r.channels), *fresh]
-    found = {c: tuple(r.version for r in listed if c in r.channels) for c in AMDS}
+            asked = at or Servers()
+            listed[channel] = listing.online(data, downloads, asked, Wanted(channel), tell)
+    found = {c: tuple(r.version for r in rows if c in r.channels) for c, rows in listed.items()}
     if DISTRO in channels and (online or with_distro):
         from rocmenv.sources import distro  # noqa: PLC0415 - for the machines that have it
 

@@ -18,6 +18,7 @@ from xml.parsers import expat
 
 from rocmenv.errors import RepositoryError, visible
 from rocmenv.fetch.connection import shown
+from rocmenv.fetch.numbers import whole
 from rocmenv.model.version import Version
 from rocmenv.sources.folder_page import read_folder
 
@@ -29,8 +30,8 @@ _ARRAY = re.compile(r"\bconst\s+files\s*=\s*(?=\[)")
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _LIMIT = 16 << 20
 _MOST_PARTS = 500
-# What a file's time or size is below, when it is one: the year 10000, an exabyte.
-_LAST_TIME, _LONGEST_SIZE = 253_402_300_800, 18
+# What a file's time is below, when it is one: the year 10000.
+_LAST_TIME = 253_402_300_800
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,19 @@ def read_page(reader: Reader, url: str) -> Page:
     return page
 
 
+def read_folders(reader: Reader, url: str) -> list[Version]:
+    """The releases that have a folder in the listing at `url`, oldest first.
+
+    Raises `RepositoryError` for a page that is no listing, or has none; and what `reader` raises.
+    """
+    found = release_folders(read_folder(reader, url, limit=_LIMIT), url)
+    if not found:
+        msg = f"the listing {shown(url)} has no releases"
+        hint = "it may have moved; `rocmenv install --list` needs no server"
+        raise RepositoryError(msg, hint=hint)
+    return found
+
+
 def release_folders(page: bytes, url: str) -> list[Version]:
     """The releases that have a folder in the listing `page`, oldest first.
 
@@ -100,7 +114,10 @@ def release_folders(page: bytes, url: str) -> list[Version]:
 
 def _anchors(page: bytes, url: str) -> tuple[Listed, ...]:
     parser = _Links()
-    parser.feed(page.decode("utf-8", "replace"))
+    try:
+        parser.feed(page.decode("utf-8", "replace"))
+    except AssertionError as error:  # html.parser's word for a declaration that is none
+        raise _unknown(url, page) from error
     if not parser.targets:
         raise _unknown(url, page)
     names = []
@@ -173,7 +190,7 @@ class _Bucket:
         parser.StartDoctypeDeclHandler = self._refuse
         try:
             parser.Parse(content, True)  # noqa: FBT003 - expat takes no keyword
-        except (expat.ExpatError, ValueError) as error:
+        except (expat.ExpatError, ValueError, LookupError) as error:
             raise _unknown(url, content) from error
         if not self.files and "ListBucketResult" not in self._tokens:
             raise _unknown(url, content)
@@ -212,9 +229,7 @@ class _Bucket:
         self._tokens["last"] = key
         name = key.removeprefix(self._tokens.get("Prefix", ""))
         if name:
-            is_size = size.isascii() and size.isdigit() and len(size) <= _LONGEST_SIZE
-            told = int(size) if is_size else None
-            self.files.append(Listed(name, _seconds(row.get("LastModified", "")), told))
+            self.files.append(Listed(name, _seconds(row.get("LastModified", "")), whole(size)))
 
     def _refuse(self, *_told: object) -> None:
         msg = "a document type"

@@ -15,6 +15,7 @@ from rocmenv.fetch.deb import control
 from rocmenv.fetch.kind import HEAD, kind
 from rocmenv.fetch.rpm import read_rpm
 from rocmenv.model.version import Version
+from rocmenv.sources.amdrocm import release_in
 from rocmenv.sources.apt.index import Index, Package, parse_package
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ _ARCHITECTURES = frozenset({"amd64", "all", "x86_64", "noarch", ""})
 _SUFFIX = re.compile(r"\D(\d{1,2}\.\d{1,2}\.\d{1,2})(?:-asan|-rpath)?$")
 # `6.3.0.60300-39~22.04`, `1.1.1.60300-39.el9`
 _PACKED = re.compile(r"\.(\d{5,6})-")
-# `10.0.0-15~24.04`, `7.13.0~rc2-3`, `10.1.0~20260901`
-_PLAIN = re.compile(r"(?:\d+:)?(\d+\.\d+\.\d+)(?:~(rc)(\d+)|~(?:a|dev)?(\d{8}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ def release_of(package: Package) -> Version | None:
     '6.3.0'
     """
     if package.name.startswith("amdrocm"):
-        return _plain(package.version)
+        return release_in(package.version)
     if match := _SUFFIX.search(package.name):
         with suppress(InvalidVersionError):
             return Version.parse(match[1])
@@ -134,13 +133,3 @@ def release_of(package: Package) -> Version | None:
         return None
     packed = int(match[1])
     return Version((packed // 10000, packed // 100 % 100, packed % 100, 0))
-
-
-def _plain(text: str) -> Version | None:
-    match = _PLAIN.match(text)
-    if match is None:
-        return None
-    phase = f"rc{match[3]}" if match[2] else f"a{match[4]}" if match[4] else ""
-    with suppress(InvalidVersionError):
-        return Version.parse(f"{match[1]}{phase}")
-    return None

@@ -17,8 +17,10 @@ from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.version import Version
 from rocmenv.probe.host import debian_architecture, glibc, system_profile
 from rocmenv.sources.amd import ARCHITECTURE, LIBC, on_host
+from rocmenv.sources.amdrocm import of_release
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
+from rocmenv.sources.apt.index import Index
 from rocmenv.sources.apt.relation import by_version
 from rocmenv.sources.apt.repository import LoadedRepository, Repository
 from rocmenv.sources.catalog import native_prefix
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.sources.apt.closure import Need
-    from rocmenv.sources.apt.index import Index, Package
+    from rocmenv.sources.apt.index import Package
     from rocmenv.sources.base import Request
-    from rocmenv.sources.catalog import Catalog
+    from rocmenv.sources.catalog import Catalog, Place
     from rocmenv.sources.packages import Recipe
 
 _LIBRARIES = ("blas", "fft", "rand", "solver", "sparse", "rccl", "hiptensor", "rocalution")
@@ -81,14 +83,14 @@ def plan(
     remembered = Remembered(downloads)
     repository = _open(data, release, request, remembered)
     host = read_host(Path(STATUS))
-    index = repository.index
+    index = index_of(repository.index, release)
     closure = close(
         roots(index, release, request),
         index,
         architecture=debian_architecture(),
         on_host=lambda relation: on_host(index, host, relation),
     )
-    _refuse_newer_libc(closure.unmet, release)
+    _refuse_newer_libc(data, closure.unmet, release, repository.repository.base_url)
     return PackagePlan(
         version=version,
         channel="native",
@@ -128,8 +130,9 @@ def _open(
     data: Catalog, release: Version, request: Request, reader: Remembered
 ) -> LoadedRepository:
     names = [request.suite] if request.suite else host_profiles(data)
-    absent = NotThereError(data.place(release).mirror)
-    for repository in repositories(data, release, names, request, reader):
+    place = data.place(release)
+    absent = NotThereError(place.mirror)
+    for repository in repositories(place, names, request, reader):
         try:
             return repository.load(reader)
         except NotThereError as error:
@@ -144,13 +147,12 @@ def host_profiles(data: Catalog) -> list[str]:
 
 
 def repositories(
-    data: Catalog, release: Version, names: Sequence[str], request: Request, reader: Remembered
+    place: Place, names: Sequence[str], request: Request, reader: Remembered
 ) -> list[Repository]:
     """The repositories of the systems `names`, with their key; `RepositoryError` if none signs."""
-    place = data.place(release)
     bases = [place.packages_base(name, request.mirror) for name in names]
     if None in bases or not place.fingerprint:
-        msg = f"AMD does not sign the packages of {release} (line `{place.line}`)"
+        msg = f"AMD does not sign the packages of the line `{place.line}`"
         raise RepositoryError(msg, hint="take the archive: `--channel tarball`")
     keyring = read_keyring(request.keyring or place.key_address(request.mirror), reader)
     fingerprints = frozenset({request.fingerprint or place.fingerprint})
@@ -167,11 +169,21 @@ def no_packages(
     tried = " or ".join(f"`{name}`" for name in names)
     at = shown(request.mirror or data.place(release).mirror)
     msg = f"{at} has no packages of {release} for {tried}"
-    return RepositoryError(msg, hint="name another system: `--suite ubuntu2404`")
+    others = ", ".join(f"`{name}`" for name in data.profiles if name not in names)
+    hint = f"others may be there ({others}): `--suite NAME`; or take `--channel tarball`"
+    return RepositoryError(msg, hint=hint)
+
+
+def index_of(index: Index, release: Version) -> Index:
+    """The packages of a repository that are of `release`."""
+    return Index.of(of_release(index, release))
 
 
 def roots(index: Index, release: Version, request: Request) -> list[str]:
-    """The packages to begin with, as relations; `ResolveError` when there are none."""
+    """The packages to begin with, as relations; `ResolveError` when there are none.
+
+    `index` has those of `release` alone.
+    """
     if request.profile not in PROFILES:
         names = ", ".join(f"`{name}`" for name in PROFILES)
         msg = f"{visible(request.profile)} is not a profile of the native channel"
@@ -183,29 +195,39 @@ def roots(index: Index, release: Version, request: Request) -> list[str]:
     wanted = []
     for template in dict.fromkeys(templates):
         for name in _names(index, template, release, request):
-            found = _of_release(index, name, release)
+            found = _newest(index, name)
             if found is not None:
                 wanted.append(f"{name} (= {found.version})")
     if not wanted:
         msg = f"the repository has none of the packages of {release}"
-        raise ResolveError(msg, hint="`rocmenv install --list --online` shows what there is")
-    for name in request.extra:
-        full = name if index.named(name) else f"{name}{release.xy}"
-        found = _of_release(index, full, release)
-        wanted.append(f"{full} (= {found.version})" if found else full)
+        hint = "`rocmenv install --list --online --channel native` shows what there is"
+        raise ResolveError(msg, hint=hint)
+    for extra in request.extra:
+        for name in _meant(index, extra, release, request):
+            found = _newest(index, name)
+            wanted.append(f"{name} (= {found.version})" if found else name)
     return list(dict.fromkeys(wanted))
+
+
+def _meant(index: Index, name: str, release: Version, request: Request) -> list[str]:
+    """The packages that `name` means: those of the release and the GPUs before one of that name.
+
+    AMD has each package a third time, without X.Y: it needs those of X.Y for all GPUs.
+    """
+    names = _for_gpus(index, f"{name}{release.xy}", release, request)
+    return names if any(map(index.named, names)) or not index.named(name) else [name]
 
 
 def _names(index: Index, template: str, release: Version, request: Request) -> list[str]:
     bare = template.format(xy=release.xy, gfx="")
-    if "{gfx}" not in template or not request.targets:
-        return [bare]
+    return _for_gpus(index, bare, release, request) if "{gfx}" in template else [bare]
+
+
+def _for_gpus(index: Index, bare: str, release: Version, request: Request) -> list[str]:
+    """The packages called `bare` for the wanted GPUs, or the one for all of them."""
     names = []
     for target in request.targets:
-        tries = [
-            template.format(xy=release.xy, gfx=f"-{suffix}")
-            for suffix in suffixes(target, release, request)
-        ]
+        tries = [f"{bare}-{suffix}" for suffix in suffixes(target, release, request)]
         found = next((name for name in tries if index.named(name)), None)
         if found is None and not any(n.startswith(f"{bare}-gfx") for n in index.names()):
             return [bare]  # the part has nothing of its own for each GPU
@@ -214,7 +236,7 @@ def _names(index: Index, template: str, release: Version, request: Request) -> l
             hint = "without `--gpu` it comes for all GPUs that it knows: `--gpu all`"
             raise ResolveError(msg, hint=hint)
         names.append(found)
-    return names
+    return names or [bare]
 
 
 def suffixes(target: str, release: Version, request: Request) -> list[str]:
@@ -228,18 +250,19 @@ def suffixes(target: str, release: Version, request: Request) -> list[str]:
     return both if release.release >= _BY_FAMILY else both[::-1]
 
 
-def _of_release(index: Index, name: str, release: Version) -> Package | None:
-    """The newest package `name` whose own version is of `release`, not of another of its X.Y."""
-    pattern = re.compile(rf"(?:\d+:)?{re.escape(release.xyz)}(?!\d)")
-    fitting = [p for p in index.named(name) if pattern.match(p.version)]
-    return max(fitting, key=lambda p: by_version(p.version), default=None)
+def _newest(index: Index, name: str) -> Package | None:
+    return max(index.named(name), key=lambda p: by_version(p.version), default=None)
 
 
-def _refuse_newer_libc(unmet: Sequence[Need], release: Version) -> None:
+def _refuse_newer_libc(data: Catalog, unmet: Sequence[Need], release: Version, base: str) -> None:
     for need in unmet:
         if need.is_known and need.group[0].name in LIBC:
             msg = (
                 f"the packages of {release} need {need}, and this machine's is older "
                 f"({' -> '.join(need.chain)})"
             )
-            raise HostError(msg, hint="name an older system: `--suite ubuntu2204`")
+            oldest = min(data.profiles, key=lambda name: data.profiles[name])
+            hint = f"name the oldest system: `--suite {oldest}`"
+            if oldest in base.split("/"):
+                hint = "the archives need less: `--channel tarball`"
+            raise HostError(msg, hint=hint)

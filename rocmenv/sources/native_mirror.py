@@ -10,7 +10,7 @@ from rocmenv.sources.amd import ARCHITECTURE
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.mirror import copy
 from rocmenv.sources.base import MirrorFile, MirrorPlan, largest_first
-from rocmenv.sources.native import host_profiles, no_packages, repositories, roots
+from rocmenv.sources.native import host_profiles, index_of, no_packages, repositories, roots
 from rocmenv.sources.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def plan(
     place = data.place(release)
     remembered = Remembered(downloads)
     names = _systems(data, extent)
-    found = repositories(data, release, names, request, remembered)
+    found = repositories(place, names, request, remembered)
     key = found[0].keyring
     copies: dict[str, Copied] = {}
     for name, repository in zip(names, found, strict=True):
@@ -92,6 +92,7 @@ def _packages(
 ) -> Iterable[Package]:
     if extent.whole:
         return index
+    index = index_of(index, release)
     wanted = _roots(index, release, request, extent)
     return (
         package

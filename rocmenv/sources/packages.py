@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rocmenv.fetch.pipeline import Fetcher
+    from rocmenv.fetch.rpm import Voucher
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.version import Version
     from rocmenv.sources.base import Lost, Request, Work
@@ -174,6 +175,10 @@ class PackagePlan:
         error = missing(self.items, mirror, downloads) if mirror else None
         if error is not None:
             raise _incomplete(error) from error
+
+    def unproven(self) -> list[tuple[Artifact, Voucher]]:
+        """The packages whose digests no signed index has, and what each has to prove."""
+        return [(job.artifact, job.voucher) for job in self._jobs() if job.voucher is not None]
 
     def _jobs(self) -> list[Job]:
         return [c.home.job(c.package, self.recipe.mapping(c.package)) for c in self.chosen]

@@ -6,7 +6,6 @@ the same for both. Source of the package names: docs/sources.md, "RPM repositori
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from rocmenv.errors import HostError, RepositoryError, ResolveError, SignatureEr
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.probe.host import debian_architecture
+from rocmenv.sources.amdrocm import of_release
 from rocmenv.sources.keyring import read_keyring
 from rocmenv.sources.legacy_rules import Legacy, Prefixed, bare_names
 from rocmenv.sources.packages import Chosen, PackagePlan
@@ -22,6 +22,7 @@ from rocmenv.sources.rpm.closure import close
 from rocmenv.sources.rpm.host import read_host
 from rocmenv.sources.rpm.index import Index
 from rocmenv.sources.rpm.repository import LoadedRepository, Repository
+from rocmenv.sources.rpm_places import every_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _ARCHITECTURES = frozenset({"x86_64", "noarch"})
 _LIBC = ("libc.so.6(", "libm.so.6(", "libstdc++.so.6(", "libgcc_s.so.1(")
-_NUMBERS = re.compile(r"\d+\.\d+\.\d+")
 _MOST_NAMED = 8
 
 # The root packages of each profile of the `amdrocm` packages, without the release's suffix.
@@ -76,7 +76,9 @@ class RpmPlace:
     order to try; `keys` the addresses or files of the key, likewise; `fingerprints` pin it.
     `prefix` is the place in the packages (`/opt/rocm-6.3.0`, `/opt/rocm/core-10.0`).
     `is_legacy` tells the names: `hip-devel6.3.0`, else `amdrocm-core-sdk10.0-gfx1100`, where
-    `targets` are the suffixes wanted; none means the packages for all GPUs.
+    `targets` are the GPUs wanted, each as the suffixes to try in their order; none means the
+    packages for all GPUs. `oldest` are the names of the folder with the build for the oldest
+    systems.
     """
 
     channel: str
@@ -85,7 +87,8 @@ class RpmPlace:
     fingerprints: frozenset[str]
     prefix: str
     is_legacy: bool
-    targets: tuple[str, ...] = ()
+    targets: tuple[tuple[str, ...], ...] = ()
+    oldest: tuple[str, ...] = ()
 
 
 def plan(
@@ -112,7 +115,7 @@ def plan(
         # stand in for one of this release.
         on_host=lambda relation: False if index.providing(relation.name) else host.meets(relation),
     )
-    _refuse_newer_libc(closure.unmet, release, repository.origin)
+    _refuse_newer_libc(closure.unmet, release, repository.origin, place.oldest)
     unknown = [str(need) for need in closure.unmet if not need.is_known]
     return PackagePlan(
         version=version,
@@ -128,7 +131,8 @@ def plan(
 
 def index_of(repository: LoadedRepository, place: RpmPlace, release: Version) -> Index:
     """The packages of a repository that are of `release`."""
-    return repository.index if place.is_legacy else _of_release(repository.index, release)
+    index = repository.index
+    return index if place.is_legacy else Index(of_release(index, release))
 
 
 def roots_of(index: Index, place: RpmPlace, release: Version, request: Request) -> list[str]:
@@ -161,7 +165,9 @@ def no_repository(place: RpmPlace, release: Version) -> RepositoryError:
     """The error for a server that has none of the repositories of a place."""
     tried = ", ".join(f"`{shown(base)}`" for base in place.bases) or "none"
     msg = f"no RPM repository of release {release} was found (tried: {tried})"
-    hint = "`rocmenv install --list --online` shows what the server has; `--suite` picks a folder"
+    shows = "`rocmenv install --list --online --channel rpm` shows what the server has"
+    names = ", ".join(f"`{n}`" for n in every_folder(release, is_legacy=place.is_legacy))
+    hint = f"{shows}; `--suite NAME` picks a folder, of {names}"
     return RepositoryError(msg, hint=hint)
 
 
@@ -173,18 +179,6 @@ def _keyring(places: Sequence[str], downloads: Remembered) -> bytes:
         except SignatureError as error:
             absent = error
     raise absent
-
-
-def _of_release(index: Index, release: Version) -> Index:
-    """The packages of `release`: 10.0.0 and 10.0.1 have the same names, in one repository."""
-
-    def is_wanted(name: str, version: str) -> bool:
-        numbers = _NUMBERS.match(version)
-        is_suffixed = re.search(rf"{re.escape(release.xy)}(?:-gfx\w+)?\Z", name) is not None
-        return not is_suffixed or numbers is None or numbers[0] == release.xyz
-
-    every = (package for name in index.names() for package in index.named(name))
-    return Index(p for p in every if is_wanted(p.name, p.evr.version))
 
 
 def _legacy_roots(index: Index, _place: RpmPlace, release: Version, request: Request) -> list[str]:
@@ -221,8 +215,9 @@ def _amdrocm_roots(index: Index, place: RpmPlace, release: Version, request: Req
         raise _no_packages(release)
     for name in request.extra:
         spelled = f"{name}el" if name.endswith("-dev") else name
-        found = _for_targets(index, name, place.targets)
-        roots += found or _for_targets(index, spelled + release.xy, place.targets) or [name]
+        found = _for_targets(index, spelled + release.xy, place.targets)
+        # AMD has each package a third time, without X.Y: it needs those of X.Y for all GPUs.
+        roots += found or _for_targets(index, name, place.targets) or [name]
     return list(dict.fromkeys(roots))
 
 
@@ -232,18 +227,21 @@ def _bare_names(profile: str) -> list[str]:
     return [*(AMDROCM["hip"] if with_hip else ()), *AMDROCM[profile]]
 
 
-def _for_targets(index: Index, name: str, targets: Sequence[str]) -> list[str]:
+def _for_targets(index: Index, name: str, targets: Sequence[Sequence[str]]) -> list[str]:
     """The packages called `name` for these GPUs; the one for all where nothing else is there."""
     start = f"{name}-gfx"
-    has = [other for other in index.names() if other.startswith(start)]
+    has = {other for other in index.names() if other.startswith(start)}
     if not targets or not has:
         return [name] if index.named(name) else []
-    missing = [target for target in targets if f"{name}-{target}" not in has]
-    if missing:
-        known = ", ".join(f"`{n.removeprefix(f'{name}-')}`" for n in sorted(has))
-        msg = f"`{name}` has no packages for {', '.join(f'`{target}`' for target in missing)}"
-        raise ResolveError(msg, hint=f"there are packages for {known}")
-    return [f"{name}-{target}" for target in targets]
+    roots: list[str] = []
+    for spellings in targets:
+        found = next((n for s in spellings if (n := f"{name}-{s}") in has), None)
+        if found is None:
+            known = ", ".join(f"`{n.removeprefix(f'{name}-')}`" for n in sorted(has))
+            msg = f"`{name}` has no packages for {' or '.join(f'`{s}`' for s in spellings)}"
+            raise ResolveError(msg, hint=f"there are packages for {known}")
+        roots.append(found)
+    return list(dict.fromkeys(roots))
 
 
 def _no_packages(release: Version) -> ResolveError:
@@ -251,14 +249,18 @@ def _no_packages(release: Version) -> ResolveError:
     return ResolveError(msg, hint="is this the right mirror and folder? see `--mirror`, `--suite`")
 
 
-def _refuse_newer_libc(unmet: Sequence[Unmet], release: Version, origin: str) -> None:
+def _refuse_newer_libc(
+    unmet: Sequence[Unmet], release: Version, origin: str, oldest: Sequence[str]
+) -> None:
     for need in unmet:
         if need.is_known and str(need).startswith(_LIBC):
             msg = (
                 f"the build of release {release} in `{origin}` needs {need}, and this machine's "
                 f"is older ({' -> '.join(need.chain)})"
             )
-            hint = "pick a build for an older system: `--suite el8`"
+            hint = "an older release may fit: `rocmenv install --list --channel rpm`"
+            if oldest and not set(oldest) & set(origin.split("/")):
+                hint = f"pick the build for the oldest systems: `--suite {oldest[0]}`"
             raise HostError(msg, hint=hint)
 
 

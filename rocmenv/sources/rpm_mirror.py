@@ -105,7 +105,7 @@ def _packages(
 ) -> Iterator[Package]:
     whole = copied.loaded.index
     if extent.whole:
-        yield from (package for name in whole.names() for package in whole.named(name))
+        yield from whole
         return
     for one in extent.requests(request):
         place = rpm_release.place(data, release, one)

@@ -63,8 +63,20 @@ _PROFILES = (
 
 def every_folder(release: Version, *, is_legacy: bool) -> tuple[str, ...]:
     """All folders, or profiles, that AMD may have builds of `release` in, for any machine."""
+    if not is_legacy:
+        return every_profile()
+    return tuple(folder for build in _legacy(release) for folder in build.folders)
+
+
+def every_profile() -> tuple[str, ...]:
+    """All profiles of AMD's `amdrocm` package repositories."""
+    return tuple(folder for build in _PROFILES for folder in build.folders)
+
+
+def oldest_folders(release: Version, *, is_legacy: bool) -> tuple[str, ...]:
+    """The names of the folder that may have the build for the oldest glibc, newer names first."""
     builds = _legacy(release) if is_legacy else _PROFILES
-    return tuple(folder for build in builds for folder in build.folders)
+    return min(builds, key=lambda build: build.glibc).folders
 
 
 def _legacy(release: Version) -> Iterable[Build]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import HostError, RepositoryError
@@ -11,12 +12,14 @@ from rocmenv.sources.legacy import folder
 from rocmenv.sources.legacy_rules import Legacy, Prefixed
 from rocmenv.sources.native import suffixes
 from rocmenv.sources.rpm_channel import RpmPlace
-from rocmenv.sources.rpm_places import legacy_folders, profiles
+from rocmenv.sources.rpm_places import every_profile, legacy_folders, oldest_folders, profiles
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rocmenv.model.version import Version
     from rocmenv.sources.base import Request
-    from rocmenv.sources.catalog import Catalog
+    from rocmenv.sources.catalog import Catalog, Place
     from rocmenv.sources.packages import Recipe
 
 CHANNEL = "rpm"
@@ -61,6 +64,9 @@ def _legacy(data: Catalog, release: Version, request: Request) -> RpmPlace:
         fingerprints=frozenset({channel.fingerprint}),
         prefix=channel.prefix.format(xyz=release.xyz),
         is_legacy=True,
+        oldest=tuple(
+            n for n in oldest_folders(release, is_legacy=True) if not known or n in known.rpm
+        ),
     )
 
 
@@ -69,21 +75,44 @@ def _newer(data: Catalog, release: Version, request: Request) -> RpmPlace:
     if found.packages is None or not found.fingerprint:
         msg = f"AMD does not sign the packages of {release} (line `{found.line}`)"
         raise RepositoryError(msg, hint="take the archive: `--channel tarball`")
-    names = (request.suite,) if request.suite else profiles(os_release(), glibc(), asked=True)
+    names = _profiles(request)
     if not names:
         raise _too_old(release)
+    return replace(
+        _at(found, names, request),
+        prefix=native_prefix(release),
+        oldest=oldest_folders(release, is_legacy=False),
+        targets=tuple(tuple(suffixes(t, release, request)) for t in request.targets),
+    )
+
+
+def repositories_at(found: Place, request: Request) -> RpmPlace:
+    """The repositories to try for what `found` has of any release; there is always one."""
+    return _at(found, _profiles(request) or every_profile(), request)
+
+
+def _profiles(request: Request) -> tuple[str, ...]:
+    return (request.suite,) if request.suite else profiles(os_release(), glibc(), asked=True)
+
+
+def _at(found: Place, names: Sequence[str], request: Request) -> RpmPlace:
     bases = [found.packages_base(name, request.mirror) for name in names]
     return RpmPlace(
         channel=CHANNEL,
         bases=tuple(f"{base}/x86_64" for base in bases if base),
         keys=(found.key_address(request.mirror),),
         fingerprints=frozenset({found.fingerprint}),
-        prefix=native_prefix(release),
+        prefix="",
         is_legacy=False,
-        targets=tuple(suffixes(target, release, request)[0] for target in request.targets),
     )
 
 
 def _too_old(release: Version) -> HostError:
-    msg = f"no RPM build of release {release} runs here: all need a newer glibc"
-    return HostError(msg, hint="a build for an older system may fit: `--suite el8`")
+    has = glibc()
+    if has is None:
+        msg = "AMD's packages need glibc, and this host has none"
+        return HostError(msg, hint="use a container with AlmaLinux, Debian or Ubuntu")
+    here = ".".join(map(str, has))
+    msg = f"no RPM build of release {release} runs here: all need a newer glibc than {here}"
+    hint = "an older release may fit: `rocmenv install --list --channel rpm`"
+    return HostError(msg, hint=hint)

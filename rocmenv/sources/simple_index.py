@@ -102,7 +102,10 @@ class _Page(HTMLParser):
 
 def _read(content: bytes, url: str) -> _Page:
     page = _Page()
-    page.feed(content.decode("utf-8", "replace"))
+    try:
+        page.feed(content.decode("utf-8", "replace"))
+    except AssertionError as error:  # html.parser's word for a declaration that is none
+        raise _unknown(url, content) from error
     if not page.links:
         raise _unknown(url, content)
     return page

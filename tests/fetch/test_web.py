@@ -75,6 +75,12 @@ def test_a_connection_that_was_closed_meanwhile_is_opened_again(downloads: Downl
         assert len(asked) == 3
 
 
+def test_a_length_that_is_none_is_passed_over(downloads: Downloads) -> None:
+    endless = f"HTTP/1.1 200 OK\r\nContent-Length: {'1' * 5000}\r\n\r\nok".encode()
+    with raw_server(endless) as (url, _):
+        assert downloads.read(f"{url}/x") == b"ok"
+
+
 def test_a_reply_that_was_not_read_gives_its_connection_up(
     site: Site, downloads: Downloads
 ) -> None:

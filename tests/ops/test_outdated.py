@@ -10,7 +10,9 @@ import pytest
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
 from rocmenv.ops import outdated
+from rocmenv.ops.listing import Servers
 from rocmenv.ops.outdated import Known
+from rocmenv.sources.base import Request
 from rocmenv.sources.catalog_file import load
 from rocmenv.store.paths import Root
 from tests.builders import add, fake_prefix
@@ -68,12 +70,22 @@ def test_a_table(rocmenv: Runner) -> None:
 def test_the_servers_list(site: Site, downloads: Downloads) -> None:
     page = "".join(f'<a href="{name}/">{name}/</a>\n' for name in ("6.3", "6.3.9", "7.2.4"))
     site.files["/rocm/apt/"] = f"<html><body>{page}</body></html>".encode()
-    data, mirrors = load(), (f"{site.url}/rocm", None)
-    known = outdated.known(data, ["legacy"], downloads, online=True, mirrors=mirrors)
+    data, at = load(), Servers(Request(mirror=f"{site.url}/rocm"))
+    known = outdated.known(data, ["legacy"], downloads, online=True, at=at)
     assert list(map(str, known.channels["legacy"])) == ["6.3.0", "6.3.9", "7.2.4"]
-    again = outdated.known(data, ["local"], downloads, online=True, mirrors=mirrors)
+    again = outdated.known(data, ["local"], downloads, online=True, at=at)
     assert len(again.channels["legacy"]) > 3, "nobody's channel is not asked"
     assert site.count("/rocm/apt/") == 1
+
+
+def test_what_one_channel_lacks_is_not_taken_from_another(site: Site, downloads: Downloads) -> None:
+    for place, names in (("apt", ("6.3", "7.2.4")), ("el9", ("6.3",))):
+        page = "".join(f'<a href="{name}/">{name}/</a>\n' for name in names)
+        site.files[f"/rocm/{place}/"] = page.encode()
+    at = Servers(Request(mirror=f"{site.url}/rocm"), Request(mirror=f"{site.url}/none"))
+    known = outdated.known(load(), ["legacy", "rpm"], downloads, online=True, at=at)
+    assert list(map(str, known.channels["legacy"])) == ["6.3.0", "7.2.4"]
+    assert list(map(str, known.channels["rpm"])) == ["6.3.0"]
 
 
 def test_nothing_is_installed(rocmenv: Runner, tmp_path: Path) -> None:

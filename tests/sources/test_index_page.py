@@ -58,7 +58,17 @@ def test_a_release_is_listed_once() -> None:
     assert found('<a href="6.3/">6.3</a> <a href="6.3.0/">6.3.0</a>') == ["6.3.0"]
 
 
-@pytest.mark.parametrize("page", ["", "{}", "<html>Moved</html>", "<a>x</a>"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "",
+        "{}",
+        "<html>Moved</html>",
+        "<a>x</a>",
+        "<![odd[x]]><a href='6.3/'>6.3</a>",
+        "<![ x><a href='6.3/'>6.3</a>",
+    ],
+)
 def test_a_page_without_links_is_no_listing(page: str) -> None:
     with pytest.raises(RepositoryError, match="`http://m/` is not a listing in any known form"):
         found(page)
@@ -107,6 +117,13 @@ def test_a_size_or_date_of_a_bucket_that_is_none_is_left_out(rest: str) -> None:
     page = f"<ListBucketResult><Contents><Key>a</Key>{rest}</Contents></ListBucketResult>"
     (file,) = read_page(Served(page), "http://m/").files
     assert (file.time, file.size) == (None, None)
+
+
+@pytest.mark.parametrize("encoding", ["none", "shift_jis", "idna"])
+def test_a_bucket_in_an_odd_encoding_is_no_listing(encoding: str) -> None:
+    page = f'<?xml version="1.0" encoding="{encoding}"?><ListBucketResult>é</ListBucketResult>'
+    with pytest.raises(RepositoryError, match="is not a listing in any known form"):
+        read_page(Served(page), "http://m/")
 
 
 @pytest.mark.parametrize(

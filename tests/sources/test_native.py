@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +49,7 @@ PACKAGES = (
     Deb("amdrocm-base10.0", VERSION, files={f"{CORE}/.info/version": b"10.0.0\n"}),
     deb("amdrocm-blas10.0-gfx1100", "amdrocm-base10.0", lib__librocblas__so=b"blas"),
     deb("amdrocm-core-dev10.0", "amdrocm-base10.0, libc6 (>= 99)", "10.0.1-3~24.04"),
+    deb("amdrocm-base10.0", "", "10.0.1-3~24.04"),
     deb("amdrocm10.0-gfx1100", "amdrocm-base10.0", bin__rocminfo=b"#!/bin/sh\n"),
 )
 
@@ -57,18 +59,26 @@ class Mirror:
 
     def __init__(self, site: Site, keys: Keys, fingerprint: str, debs: list[Path]) -> None:
         self.site = site
+        self.keys = keys
         self.fingerprint = fingerprint
+        self.debs: list[Path] = []
+        site.files["/rocm/gpg/packages.gpg"] = keys.export("rocm")
+        self.publish(debs)
+
+    def publish(self, debs: list[Path]) -> None:
+        """Serve these packages besides those that are there."""
+        self.debs += debs
         text = ""
-        for number, path in enumerate(debs):
+        for number, path in enumerate(self.debs):
             place = f"pool/{number}/{path.name}"
             text += stanza(path, place) + "\n"
-            site.files[f"{self.base}/{place}"] = path.read_bytes()
+            self.site.files[f"{self.base}/{place}"] = path.read_bytes()
         files = index_files(text)
         for name, content in files.items():
-            site.files[f"{self.base}/dists/stable/{name}"] = content
+            self.site.files[f"{self.base}/dists/stable/{name}"] = content
         release = release_text(files).replace(b"jammy", b"stable")
-        site.files[f"{self.base}/dists/stable/InRelease"] = keys.clearsign(release, "rocm")
-        site.files["/rocm/gpg/packages.gpg"] = keys.export("rocm")
+        signed = self.keys.clearsign(release, "rocm")
+        self.site.files[f"{self.base}/dists/stable/InRelease"] = signed
 
     base = "/rocm/core/packages/ubuntu2404"
 
@@ -76,10 +86,14 @@ class Mirror:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     tool("dpkg-deb")
-    folder = tmp_path_factory.mktemp("native")
+    return built_in(tmp_path_factory.mktemp("native"), PACKAGES)
+
+
+def built_in(folder: Path, packages: Sequence[Deb]) -> list[Path]:
+    """The packages, each in a folder of its own: two may have one name."""
     debs = []
-    for number, package in enumerate(PACKAGES):
-        (folder / str(number)).mkdir()
+    for number, package in enumerate(packages):
+        (folder / str(number)).mkdir(parents=True)
         debs.append(build_deb(package, folder / str(number), "xz"))
     return debs
 
@@ -88,6 +102,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def mirror(built: list[Path]) -> Iterator[Mirror]:
     with key_folder() as keys, serving(Site()) as site:
         yield Mirror(site, keys, keys.make("rocm"), built)
+
+
+def of_first(built: list[Path]) -> Index:
+    """The packages of 10.0.0."""
+    index = Index("".join(stanza(path, path.name) + "\n" for path in built))
+    return native.index_of(index, Version.parse("10.0.0"))
 
 
 @pytest.fixture
@@ -137,18 +157,78 @@ def test_another_release_of_the_series_is_not_mixed_in(
     install("10.0.0").fine()
     versions = {i.version for i in registry.find(root, Version.parse("10.0.0")).receipt.items}
     assert versions == {VERSION}
-    assert "libc6 (>= 99)" in install("-q", "10.0.1").refused()
+    result = install("-q", "10.0.1")
+    assert "libc6 (>= 99)" in result.refused()
+    assert "`--suite ubuntu2204`" in result.hint
+
+
+def test_no_part_is_of_another_release(
+    install: Callable[..., Result], root: Root, mirror: Mirror, tmp_path: Path
+) -> None:
+    """The packages need each other by name alone, and newer ones have the same names."""
+    files = {"lib__librocblas__so": b"newer"}
+    newer = [
+        deb("amdrocm-blas10.0-gfx1100", "", "10.0.1-3~24.04", **files),
+        deb("amdrocm-base10.0", "", "10.0.0~pre2-9", **files),
+        deb("amdrocm-base10.0", "", "10.0.10-1", **files),
+        Deb("amdrocm-base10.1", "10.1.0-1", fields={"Provides": "amdrocm-base10.0"}),
+    ]
+    mirror.publish(built_in(tmp_path / "newer", newer))
+    install("10.0.0", "--profile", "sdk").fine()
+    items = registry.find(root, Version.parse("10.0.0")).receipt.items
+    assert {item.version for item in items} == {VERSION}
+    assert len(items) == 4
+
+
+def test_a_further_package_is_of_the_release_and_the_gpu(
+    install: Callable[..., Result], root: Root, mirror: Mirror, tmp_path: Path
+) -> None:
+    """AMD has `amdrocm-blas` too, which needs the newest `amdrocm-blasX.Y` for all GPUs."""
+    others = [
+        Deb("amdrocm-blas", "10.0.0-15", fields={"Depends": "amdrocm-blas10.0"}),
+        Deb("amdrocm-blas", "10.1.0-1", fields={"Depends": "amdrocm-blas10.1 (= 10.1.0-1)"}),
+        Deb("amdrocm-blas10.0", VERSION, fields={"Depends": "amdrocm-blas10.0-gfx942"}),
+        deb("amdrocm-blas10.0-gfx942"),
+    ]
+    mirror.publish(built_in(tmp_path / "others", others))
+    for part in ("amdrocm-blas", "amdrocm-blas10.0-gfx1100"):
+        install("10.0.0", "--gpu", "gfx1100", "--with", part, "--reinstall").fine()
+        items = registry.find(root, Version.parse("10.0.0")).receipt.items
+        assert [i.name for i in items if "blas" in i.name] == ["amdrocm-blas10.0-gfx1100"]
+    near = install("-q", "10.0.0", "--gpu", "all", "--with", "amdrocm-bals", "--reinstall")
+    assert "did you mean `amdrocm-blas10.0`?" in near.hint
+    assert "is wanted" in install("-q", "10.0.0", "--with", "{0}", "--reinstall").err
+
+
+@pytest.mark.parametrize(
+    ("release", "versions", "taken"),
+    [
+        ("10.1.0rc1", ("10.1.0~rc2-1", "10.1.0~rc1-3", "10.1.0-7"), "10.1.0~rc1-3"),
+        ("10.1.0rc1", ("10.1.0~pre2-1", "10.1.0~pre1-3", "10.1.0-7"), "10.1.0~pre1-3"),
+        ("10.1.0", ("10.1.0~pre2-1", "10.1.0~rc1-3", "10.1.0-7"), "10.1.0-7"),
+        ("10.1.0rc1", ("10.1.0-7",), "10.1.0-7"),
+        ("10.1.0rc1", ("10.1.0~pre2-1",), ""),
+        ("10.1.0", ("10.1.0~pre2-1",), ""),
+        ("10.1.1", ("10.1.0-7", "10.1.10-1"), ""),
+    ],
+)
+def test_a_candidate_is_not_taken_for_another(
+    release: str, versions: tuple[str, ...], taken: str
+) -> None:
+    text = "".join(f"Package: amdrocm-llvm10.1\nVersion: {v}\n\n" for v in versions)
+    index = native.index_of(Index(text), Version.parse(release))
+    assert " ".join(p.version for p in index) == taken
 
 
 def test_the_runtime_of_one_gpu_only(built: list[Path]) -> None:
-    index = Index("".join(stanza(path, path.name) + "\n" for path in built))
+    index = of_first(built)
     request = Request(profile="runtime", targets=("gfx1100",), families=FAMILIES)
     roots = native.roots(index, Version.parse("10.0.0"), request)
     assert roots == [f"amdrocm10.0-gfx1100 (= {VERSION})"]
 
 
 def test_parts_without_code_for_a_gpu_are_taken_as_they_are(built: list[Path]) -> None:
-    index = Index("".join(stanza(path, path.name) + "\n" for path in built))
+    index = of_first(built)
     request = Request(profile="libraries", targets=("gfx1100",), families=FAMILIES)
     names = [root.split()[0] for root in native.roots(index, Version.parse("10.0.0"), request)]
     assert names == ["amdrocm-core-dev10.0", "amdrocm-base10.0", "amdrocm-blas10.0-gfx1100"]
@@ -169,6 +249,8 @@ def test_a_line_that_is_not_signed(install: Callable[..., Result]) -> None:
 def test_a_system_without_packages(install: Callable[..., Result]) -> None:
     result = install("-q", "10.0.0", "--suite", "sles15")
     assert "has no packages of 10.0.0 for `sles15`" in result.refused()
+    assert "`ubuntu2404`" in result.hint
+    assert "`ubuntu2204`" not in install("-q", "10.0.0", "--suite", "ubuntu2204").hint
 
 
 @pytest.mark.parametrize(
@@ -199,3 +281,100 @@ def test_the_packages_fit_the_hosts_libc(
 def test_how_packages_name_a_target(target: str, version: str, names: list[str]) -> None:
     request = Request(families=FAMILIES)
     assert native.suffixes(target, Version.parse(version), request) == names
+
+
+# The list.
+
+
+@pytest.fixture
+def listed(install: Callable[..., Result]) -> Callable[..., Result]:
+    def call(*words: str, **environ: str) -> Result:
+        return install("--list", "--online", *words, **environ)
+
+    return call
+
+
+def versions(result: Result) -> list[str]:
+    return [row["version"] for row in json.loads(result.fine())["releases"]]
+
+
+def test_the_list_is_that_of_the_signed_index(
+    listed: Callable[..., Result], mirror: Mirror, tmp_path: Path
+) -> None:
+    newer = [
+        deb("amdrocm-core-sdk10.3-gfx1100", "", "10.3.0-1"),
+        deb("amdrocm-blas10.0", "", "10.0.7-1"),
+        deb("amdrocm-core10.0", "", "10.0.0~pre2-1"),
+    ]
+    mirror.publish(built_in(tmp_path / "newer", newer))
+    found = listed("--json")
+    assert versions(found) == ["10.0.0", "10.0.1", "10.3.0"], "one newer part is no release"
+    rows = {row["version"]: row for row in json.loads(found.out)["releases"]}
+    assert (rows["10.3.0"]["status"], rows["10.3.0"]["channels"]) == ("new", ["native"])
+    assert (rows["10.0.0"]["status"], rows["10.0.0"]["date"]) == ("released", "2026-08-26")
+    asked = {request.path for request in mirror.site.seen}
+    assert not [path for path in asked if "tarball" in path or "/apt/" in path]
+    assert "10.0.0rc2" in versions(listed("--json", "--pre"))
+    assert listed("latest").fine().split()[0] == "10.3.0"
+
+
+def test_two_places_at_one_address_are_one(listed: Callable[..., Result], mirror: Mirror) -> None:
+    """Candidates have a key at another address; a mirror of all lines has one of the two."""
+    old = "/rocm/packages-multi-arch"
+    mirror.site.files[f"{old}/gpg/rocm.gpg"] = mirror.keys.export("rocm")
+    for path in [p for p in mirror.site.files if p.startswith(mirror.base)]:
+        other = path.replace("/rocm/core/packages", old)
+        mirror.site.files[other] = mirror.site.files.pop(path)
+    assert versions(listed("--json", "--pre")) == ["10.0.0", "10.0.1"]
+    assert mirror.site.count(f"{old}/ubuntu2404/dists/stable/InRelease") == 1
+
+
+def test_places_without_an_index_are_told(listed: Callable[..., Result], mirror: Mirror) -> None:
+    """R14: 403 is absent, or not allowed."""
+    old = "/rocm/packages/ubuntu2404/dists/stable/"
+    mirror.site.files["/rocm/packages/gpg/rocm.gpg"] = mirror.keys.export("rocm")
+    mirror.site.always |= {f"{old}InRelease": 403, f"{old}Release": 403}
+    found = listed("--json")
+    assert versions(found) == ["10.0.0", "10.0.1"]
+    assert f"{old}Release` is not there or not allowed (HTTP 403)" in found.err
+    assert "packages-multi-arch/gpg/rocm.gpg is not there" in found.err
+    assert "HTTP 404" in listed("--suite", "debian13").refused()
+
+
+def test_an_index_in_another_form_or_of_another_key_is_told(
+    listed: Callable[..., Result], mirror: Mirror
+) -> None:
+    path = f"{mirror.base}/dists/stable/InRelease"
+    assert "is not the key expected" in listed("--fingerprint", "AB" * 20).refused()
+    mirror.site.files[path] = b"<html>Moved, for good</html>"
+    assert f"{path}" in listed().refused()
+    mirror.debs = []
+    mirror.publish([])
+    assert "ubuntu2404 stable has no releases" in listed().refused()
+
+
+def test_a_machine_that_none_fits_lists_all_the_same(
+    listed: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "glibc", lambda: None)
+    assert versions(listed("--json")) == ["10.0.0", "10.0.1"]
+
+
+def test_the_list_of_a_server_that_has_not_all_is_told(
+    listed: Callable[..., Result], root: Root, mirror: Mirror
+) -> None:
+    place = {"name": "stable-10.1", "mirror": f"{mirror.site.url}/rocm"}
+    root.path.mkdir(parents=True)
+    gone = [{"name": f"stable-{n}", "mirror": "file:///none"} for n in ("7.9", "7.14", "10")]
+    root.catalog.write_text(json.dumps({"places": [place, *gone]}))
+    found = listed("--json", ROCMENV_THEROCK_MIRROR="")
+    assert versions(found) == ["10.0.0", "10.0.1"]
+    assert "is 10.0.1, and 10.1.0 came out on 2026-10-05: the place is stale" in found.err
+
+
+def test_keys_and_suites_count_for_the_servers_list_alone(install: Callable[..., Result]) -> None:
+    message = install("--list", "--suite", "debian12").refused(2)
+    assert message == (
+        "`--suite` and `--fingerprint`: with `--online` only, as the list of known releases "
+        "needs no server"
+    )

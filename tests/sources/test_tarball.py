@@ -391,9 +391,12 @@ def test_a_list_of_one_channel_has_no_others(call: Callable[..., Result], vendor
     words = ("install", "--list", "--online", "--json", "--channel")
     found = {
         channel: [r["version"] for r in json.loads(call(*words, channel).fine())["releases"]]
-        for channel in ("tarball", "native")
+        for channel in ("tarball", "auto")
     }
-    assert found == {"tarball": ["10.0.0", "10.3.0"], "native": ["10.0.0"]}
+    assert found == {"tarball": ["10.0.0", "10.3.0"], "auto": ["10.0.0", "10.3.0"]}
+    assert "native" not in call("install", "--list", "--online", "--channel", "tarball", "10.3").out
+    # Other channels have indexes of their own.
+    assert "gpg" in call("install", "--list", "--online", "--channel", "native").refused()
 
 
 def test_a_page_that_is_no_list_is_told_before_those_that_are_gone(

@@ -752,7 +752,10 @@ def test_what_a_wheel_needs_comes_along(make: Callable[..., Installed], index: I
     assert [i.version for i in items if i.name == "rocm-bootstrap"] == ["0.3.0"]
 
 
-@pytest.mark.parametrize("page", [b"<html>hello</html>", b'{"meta": {}}', b'{"files": [1]}', b"{"])
+@pytest.mark.parametrize(
+    "page",
+    [b"<html>hello</html>", b'{"meta": {}}', b'{"files": [1]}', b"{", b"<![x[ <a href='a'>a</a>"],
+)
 def test_a_page_in_another_form(
     make: Callable[..., Installed], index: Index, site: Site, page: bytes
 ) -> None:

@@ -10,7 +10,9 @@ from rocmenv.cli.output import say, say_json, tell
 from rocmenv.cli.program import Context, Group
 from rocmenv.ops.catalog import Change, update_from_file, update_from_pages
 from rocmenv.ops.connect import downloads_for
+from rocmenv.ops.listing import servers
 from rocmenv.settings import Settings
+from rocmenv.sources.base import Request
 from rocmenv.sources.catalog_file import whole
 from rocmenv.store.lock import must_be_writable
 
@@ -40,9 +42,9 @@ def update(
     if source:
         change = update_from_file(ctx.root, downloads, source, ctx.process.cwd, write=not dry_run)
     else:
-        mirrors = (mirror or settings["legacy.mirror"], mirror or settings["therock.mirror"])
+        at = servers(settings, Request(mirror=mirror))
         change = update_from_pages(
-            ctx.root, downloads, mirrors, lambda text: tell(f"note: {text}"), write=not dry_run
+            ctx.root, downloads, at, lambda text: tell(f"note: {text}"), write=not dry_run
         )
     if as_json:
         say_json({"releases": list(change.releases), "addresses": list(change.addresses)})

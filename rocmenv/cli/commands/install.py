@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from typing import TYPE_CHECKING
 
 import click
@@ -30,6 +31,7 @@ from rocmenv.store import pins, registry
 from rocmenv.store.lock import must_be_writable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rocmenv.fetch.transfer import Downloads
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from rocmenv.store.registry import Installed
 
 
+_RPM_TOOLS = ("dnf", "yum", "zypper", "tdnf")
 _OF_LISTS = (("--online", "online"), ("--pre", "pre"), ("--all", "everything"))
 # What decides which files an install has, and a lock has decided.
 _CHOICES = (
@@ -118,7 +121,12 @@ def command(ctx: Context, /, spec: str | None, **given: object) -> None:
                 unlisted=bool(given["everything"]),
             ),
             online=bool(given["online"]),
-            mirror=_text(given["mirror"]),
+            asked=Request(
+                suite=_text(given["suite"]),
+                mirror=_text(given["mirror"]),
+                keyring=_text(given["keyring"]),
+                fingerprint=_text(given["fingerprint"]),
+            ),
             offline=bool(given["offline"]),
             as_json=bool(given["as_json"]),
         )
@@ -302,13 +310,20 @@ def _tell_result(receipt: Receipt, *, quiet: bool) -> None:
     host, unrelocated = receipt.host, receipt.unrelocated
     if host:
         tell(f"warning: the machine lacks packages that this release needs: {', '.join(host)}")
-        if receipt.source == "rpm":  # which names files and choices, too
-            tell(f"hint: sudo dnf install {shlex.join(host)}    # or zypper, tdnf")
-        else:
-            tell(f"hint: sudo apt-get install {' '.join(name.split()[0] for name in host)}")
+        tell(f"hint: {_how_to_get(host, receipt.source)}")
     if unrelocated and not quiet:
         shown = ", ".join(unrelocated[:3]) + (" ..." if unrelocated[3:] else "")
         tell(f"note: {len(unrelocated)} files still name the place they were built for: {shown}")
+
+
+def _how_to_get(host: Sequence[str], channel: str) -> str:
+    """The command for what the machine lacks, as the channel's packages name it."""
+    if channel != "rpm":
+        return f"sudo apt-get install {' '.join(name.split()[0] for name in host)}"
+    tool = next(filter(shutil.which, _RPM_TOOLS), None)
+    if tool is None:
+        return "these are RPM's names: install what has them with this system's own tool"
+    return f"sudo {tool} install {shlex.join(host)}"  # files and choices are taken, too
 
 
 def _text(value: object) -> str | None:

@@ -10,6 +10,7 @@ from rocmenv.cli.releases import list_releases
 from rocmenv.ops.listing import Wanted
 from rocmenv.ops.plan import AUTO
 from rocmenv.settings import CHANNELS
+from rocmenv.sources.base import Request
 
 
 @click.command("list-remote")
@@ -36,4 +37,5 @@ def command(
 ) -> None:
     """List the known releases, oldest first; PATTERN is a version or a range."""
     wanted = Wanted(channel=channel or AUTO, pre=pre, unlisted=everything)
-    list_releases(ctx, spec, wanted, online=online, mirror=mirror, offline=offline, as_json=as_json)
+    asked = Request(mirror=mirror)
+    list_releases(ctx, spec, wanted, online=online, asked=asked, offline=offline, as_json=as_json)

@@ -10,6 +10,7 @@ from rocmenv.cli.output import say, say_json, tell
 from rocmenv.cli.program import Context
 from rocmenv.ops import outdated as ops
 from rocmenv.ops.connect import downloads_for
+from rocmenv.ops.listing import servers
 from rocmenv.settings import Settings
 from rocmenv.sources.catalog_file import load
 from rocmenv.store import registry
@@ -38,7 +39,7 @@ def command(ctx: Context, *, online: bool, as_json: bool) -> None:
         sorted(channels),
         downloads_for(ctx.process, ctx.root, settings),
         online=online,
-        mirrors=(settings["legacy.mirror"], settings["therock.mirror"]),
+        at=servers(settings),
         tell=lambda text: tell(f"note: {text}"),
     )
     rows = ops.rows(ctx.root, out)

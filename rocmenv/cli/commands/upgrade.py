@@ -16,6 +16,7 @@ from rocmenv.ops import install as installing
 from rocmenv.ops import outdated
 from rocmenv.ops import upgrade as ops
 from rocmenv.ops.connect import downloads_for
+from rocmenv.ops.listing import servers
 from rocmenv.settings import Settings
 from rocmenv.sources.catalog_file import load
 from rocmenv.store.lock import must_be_writable
@@ -82,7 +83,7 @@ def command(ctx: Context, /, versions: tuple[str, ...], **given: Any) -> int:  #
         how.downloads,
         online=bool(given["online"]),
         with_distro=True,
-        mirrors=(settings["legacy.mirror"], settings["therock.mirror"]),
+        at=servers(settings),
         tell=how.report.note,
     )
     todo, done = ops.steps(ctx.process, ctx.root, items, out)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rocmenv.sources.apt.index import Package
 
-_SUFFIX = re.compile(r"\d+\.\d+(?:\.\d+)?$")
+_SUFFIX = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-gfx\w+)?\Z", re.ASCII)
 _MOST_STARTS = 200
 
 
@@ -94,7 +94,7 @@ def close(
     A need is met by a package chosen already, else by the host, else by the newest
     candidate. `on_host` answers True, False, or None when the host cannot be asked. A need
     without candidates is `unmet`, unless it must be the repository's: it asks for an exact
-    version, or carries a root's version suffix (`hipcc6.3.0`).
+    version, or carries a root's version suffix (`hipcc6.3.0`, `amdrocm-blas10.0-gfx1100`).
 
     Raises:
         ResolveError: a missing root or package, versions that exclude each other, or
@@ -102,9 +102,10 @@ def close(
         RepositoryError: a relation that cannot be read.
     """
     wanted = [_root(root) for root in roots]
+    suffixes = frozenset(filter(None, (_suffix(root.name) for root in wanted)))
     bounds: dict[str, list[_Bound]] = {}
     for _ in range(_MOST_STARTS):
-        attempt = _Attempt(candidates, architecture, on_host, bounds, _suffixes(wanted))
+        attempt = _Attempt(candidates, architecture, on_host, bounds, suffixes)
         try:
             return attempt.run(wanted)
         except _NarrowedError as narrowed:
@@ -135,8 +136,10 @@ def _root(text: str) -> Relation:
     return groups[0][0]
 
 
-def _suffixes(roots: list[Relation]) -> tuple[str, ...]:
-    return tuple({match[0] for root in roots if (match := _SUFFIX.search(root.name))})
+def _suffix(name: str) -> str | None:
+    """The release at the end of a package's name, before the GPU."""
+    match = _SUFFIX.search(name)
+    return match[1] if match else None
 
 
 @dataclass(slots=True)
@@ -145,7 +148,7 @@ class _Attempt:
     architecture: str
     on_host: Callable[[Relation], bool | None]
     bounds: dict[str, list[_Bound]]
-    suffixes: tuple[str, ...]
+    suffixes: frozenset[str]
     chosen: dict[str, Package] = field(default_factory=dict)
     provided: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     chains: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -265,7 +268,7 @@ class _Attempt:
     def _must_be_ours(self, relation: Relation) -> bool:
         return (
             relation.operator == "="
-            or relation.name.endswith(self.suffixes)
+            or _suffix(relation.name) in self.suffixes
             or bool(self._usable(relation.name))
         )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rocmenv.errors import RepositoryError, visible
+from rocmenv.fetch.numbers import whole
 from rocmenv.sources.apt.relation import parse_relations
 from rocmenv.sources.apt.stanza import fields, plain
 
@@ -209,9 +210,10 @@ def _joined(text: str | None) -> str:
 def _number(text: str | None, field: str, name: str) -> int | None:
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit()):
+    number = whole(text)
+    if number is None:
         raise RepositoryError(f"the index has {field} {visible(text)} for `{name}`")
-    return int(text)
+    return number
 
 
 def _version_of(filename: str) -> str:

@@ -26,6 +26,7 @@ _ACCEPTED = {
     ">>": (1,),
 }
 _VERSION = re.compile(r"(?:(\d+):)?([A-Za-z0-9.+~-]+)\Z", re.ASCII)
+_LONGEST = 1000  # no version has a tenth of it, and Python refuses to read endless numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def upstream(version: str) -> str:
 def _cut(text: str) -> tuple[str, str, str]:
     """Epoch, upstream part and revision."""
     match = _VERSION.match(text.strip())
-    if match is None:
+    if match is None or len(text) > _LONGEST:
         raise RepositoryError(f"{visible(text)} is not a package version")
     before, hyphen, revision = match[2].rpartition("-")
     return (match[1] or "0", before, revision) if hyphen else (match[1] or "0", revision, "0")

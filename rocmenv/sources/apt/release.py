@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 
 from rocmenv.errors import RepositoryError, visible
+from rocmenv.fetch.numbers import whole
 from rocmenv.sources.apt.stanza import fields
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
@@ -68,9 +69,10 @@ def _date(text: str | None, name: str) -> datetime | None:
 
 def _file(line: str) -> tuple[str, tuple[int, str]]:
     parts = line.split()
-    if len(parts) != 3 or not parts[1].isascii() or not parts[1].isdigit():  # noqa: PLR2004 - the fields of a line
+    size = whole(parts[1]) if len(parts) == 3 else None  # noqa: PLR2004 - the fields of a line
+    if size is None:
         raise RepositoryError(f"the Release file has the line {visible(line)} among its digests")
     digest = parts[0].lower()
     if not _SHA256.match(digest):
         raise RepositoryError(f"the Release file has {visible(parts[0])} for a SHA-256 digest")
-    return parts[2], (int(parts[1]), digest)
+    return parts[2], (size, digest)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rocmenv.sources.rpm.index import Index, Package
 
-_SUFFIX = re.compile(r"\d+\.\d+(?:\.\d+)?$")
+_SUFFIX = re.compile(r"(\d+\.\d+(?:\.\d+)?)((?:-gfx\w+)?)\Z", re.ASCII)
 _MOST_STARTS = 200
 _ALONE = ("with", "without")
 """Rich dependencies that one package has to meet as a whole."""
@@ -78,7 +78,7 @@ def close(
     """
     wanted = [parse_need(root) for root in roots]
     names = [need.name for need in wanted if isinstance(need, Relation)]
-    suffixes = tuple({match[0] for name in names if (match := _SUFFIX.search(name))})
+    suffixes = frozenset(match.groups() for name in names if (match := _SUFFIX.search(name)))
     bounds: dict[str, list[_Bound]] = {}
     for _ in range(_MOST_STARTS):
         attempt = _Attempt(index, on_host, bounds, suffixes)
@@ -119,7 +119,7 @@ class _Attempt:
     index: Index
     on_host: Callable[[Relation], bool | None]
     bounds: dict[str, list[_Bound]]
-    suffixes: tuple[str, ...]
+    suffixes: frozenset[tuple[str, ...]]
     chosen: dict[str, Package] = field(default_factory=dict)
     provided: dict[str, list[Package]] = field(default_factory=dict)
     chains: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -276,12 +276,20 @@ class _Attempt:
         """Its own name first, then one of the wanted release, then the newest.
 
         A repository of AMD's has each package twice, with and without a release's suffix,
-        and both provide the same libraries.
+        and both provide the same libraries; so do those for each GPU, of which the roots' own
+        come first.
         """
         is_named = isinstance(need, Relation) and need.name == package.name
-        is_ours = bool(self.suffixes) and package.name.endswith(self.suffixes)
+        match = _SUFFIX.search(package.name)
+        is_exact = match is not None and match.groups() in self.suffixes
         own = package.architecture != "noarch"
-        return is_named, is_ours, by_evr(package.evr), own, package.name
+        is_ours = self._is_of_release(package.name)
+        return is_named, is_ours, is_exact, by_evr(package.evr), own, package.name
+
+    def _is_of_release(self, name: str) -> bool:
+        """Whether a name has the suffix of a root's release, whatever the GPU."""
+        match = _SUFFIX.search(name)
+        return match is not None and any(match[1] == release for release, _ in self.suffixes)
 
     def _choose(self, package: Package, chain: tuple[str, ...]) -> None:
         self.chosen[package.name] = package
@@ -297,7 +305,7 @@ class _Attempt:
             not r.is_file
             and (
                 r.operator == "="
-                or (bool(self.suffixes) and r.name.endswith(self.suffixes))
+                or self._is_of_release(r.name)
                 or bool(self.index.providing(r.name))
             )
             for r in relations

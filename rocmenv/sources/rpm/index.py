@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import RepositoryError, visible
+from rocmenv.fetch.numbers import whole
 from rocmenv.sources.rpm.relation import CONDITIONAL, OPERATORS, Need, Relation, Rich, parse_need
 from rocmenv.sources.rpm.version import Evr
 from rocmenv.sources.rpm.xml import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 # What rpm itself has to be able to do; the ways in which packages are built are in `fetch`.
@@ -98,6 +100,10 @@ class Index:
 
     def __len__(self) -> int:
         return sum(map(len, self._named.values()))
+
+    def __iter__(self) -> Iterator[Package]:
+        """All packages, in the order of the names' first appearance."""
+        return chain.from_iterable(self._named.values())
 
     def names(self) -> tuple[str, ...]:
         """The names of all packages, each once, in the index's order."""
@@ -193,10 +199,11 @@ class _Primary:
         return Relation(sys.intern(name), OPERATORS[flags], evr)
 
     def _evr(self, attributes: dict[str, str]) -> Evr:
-        epoch = attributes.get("epoch") or "0"
-        if not (epoch.isascii() and epoch.isdigit()):
-            raise RepositoryError(f"the index has {visible(epoch)} as epoch of a version")
-        evr = Evr(int(epoch), attributes.get("ver", ""), attributes.get("rel", ""))
+        text = attributes.get("epoch") or "0"
+        epoch = whole(text)
+        if epoch is None:
+            raise RepositoryError(f"the index has {visible(text)} as epoch of a version")
+        evr = Evr(epoch, attributes.get("ver", ""), attributes.get("rel", ""))
         return self._evrs.setdefault(evr, evr)
 
     def _package(self) -> Package:
@@ -234,6 +241,7 @@ def _number(sizes: dict[str, str], field: str, name: str) -> int | None:
     text = sizes.get(field)
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit()):
+    number = whole(text)
+    if number is None:
         raise RepositoryError(f"the index has {visible(text)} as size of `{name}`")
-    return int(text)
+    return number

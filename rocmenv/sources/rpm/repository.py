@@ -17,6 +17,7 @@ from urllib.parse import quote
 from rocmenv.errors import ArchiveError, RepositoryError, SignatureError, visible
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.decode import Stream
+from rocmenv.fetch.numbers import whole
 from rocmenv.fetch.openpgp import verify
 from rocmenv.fetch.pipeline import Job
 from rocmenv.fetch.rpm import Voucher
@@ -203,16 +204,17 @@ def _parse_repomd(data: bytes, where: str) -> _Primary:
 
 
 def _sum(found: dict[str, str], prefix: str, where: str) -> _Sum | None:
-    digest, size = found.get(f"{prefix}checksum"), found.get(f"{prefix}size")
+    digest, told = found.get(f"{prefix}checksum"), found.get(f"{prefix}size")
     if not digest:
         return None
     kind = found.get(f"{prefix}checksum type", "")
     if kind not in _STRONG:
         msg = f"`{where}` has only {visible(kind)} as digest of its index, which can be forged"
         raise RepositoryError(msg, hint="use a mirror with an index made by a newer createrepo_c")
-    if size is not None and not (size.isascii() and size.isdigit()):
-        raise RepositoryError(f"`{where}` has {visible(size)} as size of its index")
-    return _Sum(kind, digest, None if size is None else int(size))
+    size = None if told is None else whole(told)
+    if told is not None and size is None:
+        raise RepositoryError(f"`{where}` has {visible(told)} as size of its index")
+    return _Sum(kind, digest, size)
 
 
 def _refuse_outside(href: str, message: str) -> None:

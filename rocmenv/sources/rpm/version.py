@@ -10,6 +10,8 @@ import re
 from functools import cmp_to_key, lru_cache
 from typing import NamedTuple
 
+from rocmenv.fetch.numbers import whole
+
 # What a text is compared by: digits, letters, and the two marks; all else only separates.
 _PARTS = re.compile(r"[0-9]+|[A-Za-z]+|~|\^")
 
@@ -28,11 +30,12 @@ class Evr(NamedTuple):
 
 def parse_evr(text: str) -> Evr:
     """`text` (`1:6.3.0-39.el9`) in its parts; an epoch that is no number counts as 0."""
-    epoch, mark, rest = text.partition(":")
-    if not mark or not (epoch.isascii() and epoch.isdigit()):
-        epoch, rest = "0", rest if mark and not epoch else text
+    before, mark, rest = text.partition(":")
+    epoch = whole(before) if mark else None
+    if epoch is None:
+        rest = rest if mark and not before else text
     version, mark, release = rest.rpartition("-")
-    return Evr(int(epoch), version, release) if mark else Evr(int(epoch), rest, "")
+    return Evr(epoch or 0, version, release) if mark else Evr(epoch or 0, rest, "")
 
 
 def compare(one: Evr, other: Evr) -> int:

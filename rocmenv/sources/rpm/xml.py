@@ -53,6 +53,9 @@ def read_xml(pieces: Iterable[bytes], visitor: Visitor, where: str) -> None:
         words = expat.ErrorString(error.code)
         msg = f"`{where}` is not XML that can be read: {words} (line {error.lineno})"
         raise RepositoryError(msg, hint=_AGAIN) from error
+    except (LookupError, ValueError) as error:  # what expat leaves to Python's codecs
+        msg = f"`{where}` is not XML that can be read: {str(error).lower()}"
+        raise RepositoryError(msg, hint=_AGAIN) from error
 
 
 class _Reading:

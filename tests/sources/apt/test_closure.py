@@ -127,6 +127,14 @@ def test_a_package_that_must_be_here_is_missed_by_name(need: str, more: tuple[st
     assert caught.value.hint
 
 
+def test_code_for_a_gpu_must_be_here_too() -> None:
+    with pytest.raises(ResolveError, match="`amdrocm-blas10.0-gfx942`, which the repository"):
+        closed(
+            "amdrocm10.0-gfx1100 1 Depends: amdrocm-blas10.0-gfx942",
+            roots=("amdrocm10.0-gfx1100",),
+        )
+
+
 def test_the_chain_of_what_is_missing_is_whole() -> None:
     with pytest.raises(ResolveError, match="`root` → `b` → `c` needs `d"):
         closed("root 1 Depends: b", "b 1 Depends: c", "c 1 Depends: d (= 1)")

@@ -96,6 +96,7 @@ def test_every_field_is_read_by_its_name() -> None:
         "Version: 1\n",
         "Package: x\nVersion: 1\nSize: big\n",
         "Package: x\nVersion: 1\nSize: -1\n",
+        f"Package: x\nVersion: 1\nSize: {'1' * 5000}\n",
         "Package: x\nVersion: 1\nSize: \u0661\n",
         "Package: x\nVersion: 1\nInstalled-Size: 1.5\n",
         "Package: x\nVersion: 1\nSHA256: abc\n",
@@ -204,7 +205,15 @@ def test_weak_digests_alone_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["abc 1 a", f"{DIGEST} x a", f"{DIGEST} -1 a", f"{DIGEST} 1", f"{DIGEST} 1 a b"]
+    "line",
+    [
+        "abc 1 a",
+        f"{DIGEST} x a",
+        f"{DIGEST} -1 a",
+        f"{DIGEST} {'1' * 5000} a",
+        f"{DIGEST} 1",
+        f"{DIGEST} 1 a b",
+    ],
 )
 def test_a_digest_line_that_is_none_is_refused(line: str) -> None:
     with pytest.raises(RepositoryError):

@@ -231,9 +231,15 @@ def test_what_the_machine_lacks_is_told(
 def test_a_c_library_that_is_too_old_is_told(mirror: Mirror, downloads: Downloads) -> None:
     mirror.publish()
     request = Request("hip", ("needs-new",))
-    with pytest.raises(HostError, match=r"needs libc.so.6\(GLIBC_99.0\)\(64bit\)") as caught:
-        plan(place(mirror), RELEASE, RELEASE, request, downloads)
-    assert "--suite" in str(caught.value.hint)
+    for oldest, hint in (
+        ((), "`rocmenv install --list --channel rpm`"),
+        (("el7", "yum"), "`--suite el7`"),
+        (("el8", "rhel8"), "`rocmenv install --list --channel rpm`"),  # that is the one in use
+    ):
+        here = replace(place(mirror), oldest=oldest)
+        with pytest.raises(HostError, match=r"needs libc.so.6\(GLIBC_99.0\)\(64bit\)") as caught:
+            plan(here, RELEASE, RELEASE, request, downloads)
+        assert hint in str(caught.value.hint)
 
 
 def test_another_rocm_on_the_host_does_not_stand_in(
@@ -249,6 +255,7 @@ def test_another_rocm_on_the_host_does_not_stand_in(
 # The `amdrocm` packages.
 
 CORE = "opt/rocm/core-10.0"
+LIBRARY = "libbase.so.1()(64bit)"
 
 
 def amdrocm(name: str, version: str, *requires: str, **files: bytes) -> Package:
@@ -264,17 +271,25 @@ def amdrocm(name: str, version: str, *requires: str, **files: bytes) -> Package:
 
 @pytest.fixture(scope="module")
 def therock(tmp_path_factory: pytest.TempPathFactory, made: Made) -> Path:
-    """Two patch levels in one repository, with packages for two GPUs; signed packages."""
+    """Two patch levels in one repository, with packages for two GPUs; signed packages.
+
+    A newer series in it has a library that both provide.
+    """
     folder = tmp_path_factory.mktemp("therock")
+    later = amdrocm("amdrocm-base10.1", "10.1.0", bin__tool=b"10.1.0")
+    sign(build_rpm(replace(later, fields=[f"Provides: {LIBRARY}"]), folder), made.keys, "rocm")
+    newest = amdrocm("amdrocm-blas", "10.1.0", "amdrocm-blas10.1")
+    sign(build_rpm(newest, folder), made.keys, "rocm")
     for version in ("10.0.0", "10.0.1"):
-        packages = [amdrocm("amdrocm-base10.0", version, bin__tool=version.encode())]
+        base = amdrocm("amdrocm-base10.0", version, bin__tool=version.encode())
+        packages = [replace(base, fields=[f"Provides: {LIBRARY}"])]
         for gpu in ("gfx1100", "gfx942"):
             content = f"{gpu} {version}".encode()
             packages += [
                 amdrocm(
                     f"amdrocm-blas10.0-{gpu}",
                     version,
-                    "amdrocm-base10.0",
+                    LIBRARY,
                     **{f"lib__{gpu}": content},
                 ),
                 amdrocm(f"amdrocm-core-sdk10.0-{gpu}", version, f"amdrocm-blas10.0-{gpu}"),
@@ -289,6 +304,10 @@ def therock(tmp_path_factory: pytest.TempPathFactory, made: Made) -> Path:
             sign(path, made.keys, "rocm")
     index(folder)
     return folder
+
+
+def spelled(targets: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(target.split(" or ")) for target in targets)
 
 
 @pytest.fixture
@@ -310,6 +329,8 @@ def stable(therock: Path, mirror: Mirror) -> RpmPlace:
             (),
             "base blas-gfx1100 blas-gfx942 core-sdk-gfx1100 core-sdk-gfx942",
         ),
+        ("sdk", ("gfx94x or gfx942",), (), "base blas-gfx942 core-sdk-gfx942"),
+        ("sdk", ("gfx942", "gfx94x or gfx942"), (), "base blas-gfx942 core-sdk-gfx942"),
         ("hip", ("gfx942",), (), "base llvm"),
         ("hip", ("gfx942",), ("amdrocm-blas",), "base blas-gfx942 llvm"),
         ("hip", (), ("amdrocm-blas10.0-gfx1100",), "base blas-gfx1100 llvm"),
@@ -324,7 +345,7 @@ def test_packages_for_gpus(
     wanted: str,
 ) -> None:
     release = Version.parse("10.0.0")
-    here = replace(stable, targets=targets)
+    here = replace(stable, targets=spelled(targets))
     made = plan(here, release, release, Request(profile, extra), downloads)
     found = [p.name.removeprefix("amdrocm-").replace("10.0", "") for p in made.packages]
     assert found == wanted.split()
@@ -334,7 +355,9 @@ def test_packages_for_gpus(
 
 def test_a_core_tree_is_built(stable: RpmPlace, downloads: Downloads, tmp_path: Path) -> None:
     release = Version.parse("10.0.1")
-    made = plan(replace(stable, targets=("gfx942",)), release, release, Request("sdk"), downloads)
+    made = plan(
+        replace(stable, targets=(("gfx942",),)), release, release, Request("sdk"), downloads
+    )
     built = build(made, tmp_path, downloads)
     assert (tmp_path / "tree/bin/tool").read_bytes() == b"10.0.1"
     assert (tmp_path / "tree/lib/gfx942").read_bytes() == b"gfx942 10.0.1"
@@ -346,6 +369,7 @@ def test_a_core_tree_is_built(stable: RpmPlace, downloads: Downloads, tmp_path: 
     ("request_", "targets", "words"),
     [
         (Request("sdk"), ("gfx90a",), "`amdrocm-core-sdk10.0` has no packages for `gfx90a`"),
+        (Request("sdk"), ("gfx90x or gfx90a",), "has no packages for `gfx90x` or `gfx90a`"),
         (Request("all"), (), "`all` is not a profile"),
         (Request("runtime"), (), "none of the packages of release 10.0.0"),
         (Request("sdk", ("amdrocm-nothing",)), (), "`amdrocm-nothing` is wanted"),
@@ -360,7 +384,7 @@ def test_wrong_words_for_amdrocm_are_refused(
 ) -> None:
     release = Version.parse("10.0.0")
     with pytest.raises(ResolveError, match=words):
-        plan(replace(stable, targets=targets), release, release, request_, downloads)
+        plan(replace(stable, targets=spelled(targets)), release, release, request_, downloads)
 
 
 def test_a_site_without_anything_is_told(site: Site, made: Made, downloads: Downloads) -> None:

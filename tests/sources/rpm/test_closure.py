@@ -113,6 +113,18 @@ def test_of_two_providers_the_one_of_the_release_is_taken() -> None:
         assert names(found) == ["hip-runtime-amd6.3.0", "rocblas6.3.0"]
 
 
+@pytest.mark.parametrize("gpu", ["gfx1100", "gfx90a"])
+def test_of_providers_for_each_gpu_the_wanted_one_is_taken(gpu: str) -> None:
+    library = ["librocblas.so.5()(64bit)"]
+    others = ("10.0-gfx1100", "10.0-gfx942", "10.0-gfx90a", "10.0", "")
+    found = closed(
+        package(f"amdrocm-fft10.0-{gpu}", library),
+        *(package(f"amdrocm-blas{name}", provides=library) for name in others),
+        roots=[f"amdrocm-fft10.0-{gpu}"],
+    )
+    assert names(found) == [f"amdrocm-blas10.0-{gpu}", f"amdrocm-fft10.0-{gpu}"]
+
+
 def test_a_provider_that_is_chosen_already_is_enough() -> None:
     found = closed(
         package("root", ["chosen", "capability >= 2"]),
@@ -136,6 +148,7 @@ def test_what_nobody_has_is_unmet_once_with_its_shortest_chain() -> None:
     ("need", "words"),
     [
         ("lost6.3.0", "`root6.3.0` needs `lost6.3.0`, which the repository does not have"),
+        ("lost6.3.0-gfx942", "needs `lost6.3.0-gfx942`, which the repository does not have"),
         ("lost = 1", "needs `lost = 1`, which the repository does not have"),
         ("a >= 2", r"needs `a >= 2`, which the repository does not have \(it has `a 1-1`\)"),
     ],

@@ -111,6 +111,8 @@ BOMB = (
         ("<metadata><package>", "not XML that can be read"),
         ("<metadata>&x;</metadata>", "not XML that can be read"),
         ("no XML", "not XML that can be read"),
+        ('<?xml version="1.0" encoding="none"?><metadata/>', "unknown encoding: none"),
+        ('<?xml version="1.0" encoding="shift_jis"?><metadata/>', "multi-byte encodings"),
         ("", "not XML that can be read"),
         ("<html/>", "not the index of an RPM repository"),
         ("<a>" * 40 + "</a>" * 40, "nested too deep"),
@@ -130,6 +132,7 @@ def test_what_is_no_index_is_refused(text: str, words: str) -> None:
         (entry("a", location=""), "without name, version or file"),
         (entry("a", location='xml:base="http://x.invalid/" href="a.rpm"'), "another address"),
         (entry("a", size='package="-1"'), "as size of `a`"),
+        (entry("a", size=f'package="{"9" * 5000}"'), "as size of `a`"),
         (entry("a", checksum='type="sha256">xyz'), "as SHA-256 of `a`"),
         (
             entry("a", more='<rpm:requires><rpm:entry name="b" flags="XX"/></rpm:requires>'),

@@ -17,6 +17,7 @@ from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
 from tests.sources.rpm.conftest import Mirror
+from tests.tools import tool
 
 EL8 = 'ID="almalinux"\nVERSION_ID="8.10"\nID_LIKE="rhel centos fedora"\n'
 DEBIAN = "ID=debian\nVERSION_ID=12\n"
@@ -55,16 +56,23 @@ def install(
 
 
 @pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("command", ["dnf", "zypper", ""])
 def test_what_the_machine_lacks_is_asked_of_its_own_tool(
-    install: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    install: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
 ) -> None:
+    programs = {"gpgv": tool("gpgv"), command: tool("true")}
+    (tmp_path / "bin").mkdir()
+    for name in filter(None, programs):
+        (tmp_path / "bin" / name).symlink_to(programs[name])
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     libc = "/lib/x86_64-linux-gnu/libc.so.6"
     known = Host(provided={}, libraries={"libc.so.6": (libc,)})
     monkeypatch.setattr(rpm_channel, "read_host", lambda: known)
     result = install("6.3.0")
     assert result.fine() == ""
     need = "'(numactl-libs or libnuma.so.1()(64bit))'"
-    assert f"hint: sudo dnf install {need}" in result.err
+    by_hand = "these are RPM's names: install what has them with this system's own tool"
+    assert f"hint: {f'sudo {command} install {need}' if command else by_hand}\n" in result.err
     assert "apt-get" not in result.err
 
 
@@ -89,6 +97,32 @@ def test_an_el8_machine_gets_el8_builds(
     assert item.receipt.source == "rpm"
     assert "/rocm/el8/6.3/main" in item.receipt.origin
     assert (Path(item.prefix) / "bin/hipcc").exists()
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("packages", [True, False])
+def test_a_lock_has_no_digest_that_nobody_signed(
+    capfd: pytest.CaptureFixture[str],
+    root: Root,
+    tmp_path: Path,
+    mirror: Mirror,
+    *,
+    packages: bool,
+) -> None:
+    """Neither the index nor the packages are signed, or the packages alone."""
+    mirror.publish(packages=packages, key=None)
+    runner = Runner(capfd, root, tmp_path)
+    given = {
+        "ROCMENV_MIRROR": f"{mirror.site.url}/rocm",
+        "ROCMENV_FINGERPRINT": mirror.made.fingerprint,
+    }
+    result = runner("lock", "-q", "6.3.0", **given)
+    if packages:
+        result.fine()
+        runner("install", "--locked", **given).fine()
+    else:
+        assert "nor the index of its repository is signed" in result.refused()
+        assert not (tmp_path / "rocm.lock").exists()
 
 
 def bases(version: str, suite: str | None = None) -> list[str]:
@@ -126,13 +160,37 @@ def test_one_folder_may_be_named(machine: Callable[[str, tuple[int, ...]], None]
     assert bases("6.3.0", "el9") == ["el9/6.3/main"]
 
 
+@pytest.mark.usefixtures("machine")
+def test_a_folder_that_is_not_there_has_a_hint_with_those_that_may_be(
+    install: Callable[..., Result], mirror: Mirror
+) -> None:
+    mirror.site.files["/rocm/gpg/packages.gpg"] = mirror.made.keys.export("rocm")
+    server = ("--mirror", f"{mirror.site.url}/rocm", "--channel", "rpm", "-q")
+    assert "`rhel8`" in install("10.0.0", *server, "--suite", "el8").hint
+    assert "`el9`" in install("6.3.1", *server, "--suite", "rhel7").hint
+
+
 def test_nothing_fits(machine: Callable[[str, tuple[int, ...] | None], None]) -> None:
     machine(EL8, (2, 12))
-    with pytest.raises(HostError, match="no RPM build of release 7\\.2\\.0 runs here"):
+    with pytest.raises(HostError, match="no RPM build of release 7\\.2\\.0 runs here") as caught:
         bases("7.2.0")
+    assert "than 2.12" in caught.value.message
+    assert "--suite" not in str(caught.value.hint), "no other one fits either"
     machine(EL8, None)
-    with pytest.raises(HostError):
+    with pytest.raises(HostError, match="need glibc, and this host has none"):
         bases("10.0.0")
+
+
+@pytest.mark.parametrize(
+    ("version", "oldest"),
+    [("10.0.0", "rhel8"), ("7.2.0", "el8"), ("6.3.0", "el8"), ("6.1.2", "yum"), ("6.3.9", "el8")],
+)
+def test_the_build_for_the_oldest_systems_is_one_that_the_release_has(
+    machine: Callable[[str, tuple[int, ...]], None], version: str, oldest: str
+) -> None:
+    machine(EL8, (2, 28))
+    place = rpm_release.place(catalog_file.load(), Version.parse(version), Request())
+    assert place.oldest[:1] == (oldest,)
 
 
 def test_a_nightly_is_not_signed(machine: Callable[[str, tuple[int, ...]], None]) -> None:

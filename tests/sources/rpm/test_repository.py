@@ -227,6 +227,7 @@ def republish(mirror: Mirror, pattern: str, text: str) -> None:
         (r"<open-size>\d+", "<open-size>99999999", "unpacked` is out of step"),
         (r"(<open-checksum[^>]*>)\w+", r"\g<1>00", "unpacked` is out of step"),
         (r"<size>\d+", "<size>x", "as size of its index"),
+        (r"<size>\d+", f"<size>{'1' * 5000}", "as size of its index"),
         (r"<checksum.*?</checksum>", "", "no digest of its index"),
         (r'type="primary"', 'type="other-primary"', r"no index `primary` \(it has: filelists"),
         (r'href="repodata', 'href="../repodata', "as place of its index"),
