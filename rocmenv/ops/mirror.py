@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -100,6 +100,7 @@ def plans(
         if not is_legacy:
             words = ("all",) if wanted.extent.all_gpus else wanted.gpus
             request, notes, _ = for_gpus(process, settings, words, request, release)
+            request = replace(request, bare=False)  # others install from it, too
             for note in notes:
                 report.note(note)
         report.step(f"reading the index of {release}")

@@ -137,6 +137,7 @@ def _at_hand(
     request, notes, against = for_gpus(
         process, settings, wish.gpus, wish.request, version.without_local
     )
+    request, asked = replace(request, bare=False), request.words
     if source.endswith(".run"):  # some have to be decompressed for that
         report.step(f"looking through {shown(source)}")
     plan = local.plan(version, source, process.cwd, request, whole=not wish.is_part)
@@ -145,7 +146,7 @@ def _at_hand(
             report.note(note)
         for warning in against:
             report.warn(warning)
-    elif wish.gpus and request.targets:
+    elif wish.gpus and asked:
         report.note("`--gpu` has no effect: nothing in it is chosen by GPU")
     return plan
 
@@ -206,7 +207,7 @@ def for_every_gpu(
 
     None also where there is no such plan, as for a release that has an archive for each GPU.
     """
-    if not made.request.targets:
+    if not made.request.words:
         return None
     every = replace(wish, gpus=("all",), request=replace(wish.request, prune=False))
     try:
@@ -239,13 +240,14 @@ def for_gpus(
     }
     targets = tuple(dict.fromkeys(str(t.base) for t in found.kept(release) or ()))
     driver = None if words else machine.driver
-    notes = found.notes
-    if found.targets == ():
-        notes += ("no channel comes without code for GPUs: `none` leaves nothing out",)
+    is_none = found.targets == ()
+    prune = request.prune
+    if prune is None:  # `none` means little else
+        prune = settings["prune_targets"] or is_none
     against = advise(tables, release, found.targets or (), driver, wsl=machine.is_wsl)
     return (
-        replace(request, targets=targets, families=families),
-        notes,
+        replace(request, targets=targets, families=families, bare=is_none and prune, prune=prune),
+        found.notes,
         tuple(f"{a.text}{f' ({a.hint})' if a.hint else ''}; source: {a.source}" for a in against),
     )
 

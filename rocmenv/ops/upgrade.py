@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import NotInstalledError, RocmenvError, StoreError, UsageError
+from rocmenv.model.target import ALL
 from rocmenv.model.version import Spec, Version
 from rocmenv.ops import current
 from rocmenv.ops import install as installing
 from rocmenv.ops.outdated import AMDS, DISTRO
 from rocmenv.ops.pinned import aliases_of, known_pins
 from rocmenv.ops.plan import Wish, make_plan
-from rocmenv.ops.targets import ALL
 from rocmenv.ops.uninstall import reasons_to_keep, uninstall
 from rocmenv.settings import Settings
 from rocmenv.sources.base import Request
@@ -127,6 +127,7 @@ def _request(receipt: Receipt, settings: Settings) -> Request:
         profile=receipt.profile or settings["profile"],
         extra=tuple(name.removesuffix(suffix) for name in receipt.extra),
         suite=receipt.suite or None,
+        prune=receipt.pruned is not None or None,  # otherwise the setting decides
     )
 
 

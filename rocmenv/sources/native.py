@@ -198,6 +198,8 @@ def roots(index: Index, release: Version, request: Request) -> list[str]:
 
 def _names(index: Index, template: str, release: Version, request: Request) -> list[str]:
     bare = template.format(xy=release.xy, gfx="")
+    if "{gfx}" in template and request.bare:
+        return [_of_any_gpu(index, bare, release)]
     if "{gfx}" not in template or not request.targets:
         return [bare]
     names = []
@@ -215,6 +217,12 @@ def _names(index: Index, template: str, release: Version, request: Request) -> l
             raise ResolveError(msg, hint=hint)
         names.append(found)
     return names
+
+
+def _of_any_gpu(index: Index, bare: str, release: Version) -> str:
+    """The package for one GPU, which has what all need; the one for all where there is no other."""
+    names = sorted(name for name in index.names() if name.startswith(f"{bare}-gfx"))
+    return next((name for name in names if _of_release(index, name, release)), bare)
 
 
 def suffixes(target: str, release: Version, request: Request) -> list[str]:

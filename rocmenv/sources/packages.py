@@ -20,7 +20,7 @@ from rocmenv.sources.base import Built, Part
 from rocmenv.sources.incomplete import missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from rocmenv.fetch.pipeline import Fetcher
@@ -165,6 +165,26 @@ class PackagePlan:
         self.remembered.keep()
         try:
             return assemble(self.recipe, self._jobs(), self.items, work, self.request.keep())
+        except NotThereError as error:
+            raise _incomplete(error) from error
+
+    def fetch_into(
+        self,
+        tree: Tree,
+        names: Collection[str],
+        work: Work,
+        keep: Callable[[str], bool] | None,
+    ) -> tuple[Path, ...]:
+        """Fetch, verify and unpack the packages `names`; their files in the cache.
+
+        `keep` is `Tree.add_deb`'s.
+        """
+        self.remembered.keep()
+        jobs = [job for job in self._jobs() if job.owner in names]
+        try:
+            return download_and_unpack(
+                jobs, work.downloads, tree, workers=work.jobs, keep=keep, on_bytes=work.on_bytes
+            )
         except NotThereError as error:
             raise _incomplete(error) from error
 

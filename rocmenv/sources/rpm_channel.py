@@ -215,14 +215,14 @@ def _amdrocm_roots(index: Index, place: RpmPlace, release: Version, request: Req
     roots = [
         root
         for bare in _bare_names(request.profile)
-        for root in _for_targets(index, bare + release.xy, place.targets)
+        for root in _named(index, bare + release.xy, place, request)
     ]
     if not roots:
         raise _no_packages(release)
     for name in request.extra:
         spelled = f"{name}el" if name.endswith("-dev") else name
-        found = _for_targets(index, name, place.targets)
-        roots += found or _for_targets(index, spelled + release.xy, place.targets) or [name]
+        found = _named(index, name, place, request)
+        roots += found or _named(index, spelled + release.xy, place, request) or [name]
     return list(dict.fromkeys(roots))
 
 
@@ -232,15 +232,21 @@ def _bare_names(profile: str) -> list[str]:
     return [*(AMDROCM["hip"] if with_hip else ()), *AMDROCM[profile]]
 
 
-def _for_targets(index: Index, name: str, targets: Sequence[str]) -> list[str]:
-    """The packages called `name` for these GPUs; the one for all where nothing else is there."""
+def _named(index: Index, name: str, place: RpmPlace, request: Request) -> list[str]:
+    """The packages called `name` for the GPUs; the one for all where nothing else is there.
+
+    Without any GPU the one of some GPU, which has what all of them need.
+    """
     start = f"{name}-gfx"
-    has = [other for other in index.names() if other.startswith(start)]
+    has = sorted(other for other in index.names() if other.startswith(start))
+    if request.bare and has:
+        return has[:1]
+    targets = place.targets
     if not targets or not has:
         return [name] if index.named(name) else []
     missing = [target for target in targets if f"{name}-{target}" not in has]
     if missing:
-        known = ", ".join(f"`{n.removeprefix(f'{name}-')}`" for n in sorted(has))
+        known = ", ".join(f"`{n.removeprefix(f'{name}-')}`" for n in has)
         msg = f"`{name}` has no packages for {', '.join(f'`{target}`' for target in missing)}"
         raise ResolveError(msg, hint=f"there are packages for {known}")
     return [f"{name}-{target}" for target in targets]

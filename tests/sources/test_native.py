@@ -163,6 +163,13 @@ def test_parts_without_code_for_a_gpu_are_taken_as_they_are(built: list[Path]) -
         native.roots(index, Version.parse("10.0.0"), replace(request, targets=("gfx90a",)))
 
 
+def test_without_a_gpu_the_packages_of_one_are_taken(built: list[Path]) -> None:
+    index = Index("".join(stanza(path, path.name) + "\n" for path in built))
+    request = Request(profile="libraries", bare=True, families=FAMILIES)
+    names = [root.split()[0] for root in native.roots(index, Version.parse("10.0.0"), request)]
+    assert names == ["amdrocm-core-dev10.0", "amdrocm-base10.0", "amdrocm-blas10.0-gfx1100"]
+
+
 def test_an_own_key_is_pinned(install: Callable[..., Result]) -> None:
     assert "not the key expected" in install("-q", "10.0.0", "--fingerprint", "AB" * 20).refused()
 
