@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from rocmenv.errors import RocmenvError
 from rocmenv.ops import cache
-from rocmenv.ops.pinned import aliases_of, known_pins
+from rocmenv.ops.pinned import aliases_of, doubts_of, known_pins
 from rocmenv.ops.rehash import tidy
 from rocmenv.ops.uninstall import reasons_to_keep, uninstall
 from rocmenv.ops.usage import meter_for
+from rocmenv.probe.running import users_of
 from rocmenv.store import registry, transaction, trash
 
 if TYPE_CHECKING:
@@ -145,21 +146,19 @@ def _clear(root: Root, downloads: Iterable[Entry], done: Outcome) -> None:
 def _judged(process: Process, root: Root, keep: int, known: Sequence[Pin]) -> Iterator[Verdict]:
     """Every version with the reasons for which it stays, oldest first."""
     installed = registry.load(root).installed
+    running = users_of(str(root.versions))
+    doubts = doubts_of(root, known)
     newest = _newest([v for v, item in installed.items() if not item.receipt.is_link], keep)
     for version, item in installed.items():
         if item.receipt.is_link:
             yield Verdict(version, (f"linked to {item.prefix}",), is_link=True)
             continue
-        reasons = [str(r) for r in reasons_to_keep(process, root, version, known)]
+        reasons = [str(r) for r in reasons_to_keep(process, root, version, known, running)]
         reasons += aliases_of(process, root, version)
-        reasons += [f"{pin.path} cannot be read, and may ask for it" for pin in _unknown(known)]
+        reasons += doubts
         if version in newest:
             reasons.append("the newest" if keep == 1 else f"one of the {keep} newest")
         yield Verdict(version, tuple(reasons))
-
-
-def _unknown(known: Sequence[Pin]) -> list[Pin]:
-    return [pin for pin in known if pin.is_unknown]
 
 
 def _newest(versions: Sequence[Version], keep: int) -> set[Version]:

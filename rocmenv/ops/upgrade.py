@@ -12,9 +12,8 @@ from rocmenv.errors import NotInstalledError, RocmenvError, StoreError, UsageErr
 from rocmenv.model.target import ALL
 from rocmenv.model.version import Spec, Version
 from rocmenv.ops import current
-from rocmenv.ops import install as installing
 from rocmenv.ops.outdated import AMDS, DISTRO
-from rocmenv.ops.pinned import aliases_of, known_pins
+from rocmenv.ops.pinned import aliases_of, doubts_of, known_pins
 from rocmenv.ops.plan import Wish, make_plan
 from rocmenv.ops.uninstall import reasons_to_keep, uninstall
 from rocmenv.settings import Settings
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.receipt import Receipt
-    from rocmenv.ops.install import Options
     from rocmenv.ops.outdated import Known
     from rocmenv.ops.pinned import Pin
     from rocmenv.ops.report import Reporter
@@ -141,18 +139,6 @@ def pins_of(process: Process, root: Root, version: Version) -> list[Pin]:
     return [p for p in known_pins(process, root) if p.spec and p.spec.exact == version]
 
 
-def install_new(
-    process: Process,
-    root: Root,
-    made: Plan,
-    downloads: Downloads,
-    how: Options,
-    report: Reporter,
-) -> None:
-    """Install the new version beside the old one."""
-    installing.install(process, root, made, downloads, how, report)
-
-
 def settle(process: Process, root: Root, step: Step, *, edit_pins: bool, keep_old: bool) -> Result:
     """Let the default, and with `edit_pins` known pins, name the new version; remove the old.
 
@@ -175,7 +161,9 @@ def settle(process: Process, root: Root, step: Step, *, edit_pins: bool, keep_ol
     if keep_old:
         result.kept.append("`--keep-old` was given")
         return result
-    result.kept += [str(r) for r in reasons_to_keep(process, root, old)]
+    known = known_pins(process, root)
+    result.kept += [str(r) for r in reasons_to_keep(process, root, old, known)]
+    result.kept += doubts_of(root, known)
     result.kept += aliases_of(process, root, old)
     if not result.kept:
         with suppress(NotInstalledError):  # somebody else was faster
