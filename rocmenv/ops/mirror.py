@@ -100,7 +100,9 @@ def plans(
         if not is_legacy:
             words = ("all",) if wanted.extent.all_gpus else wanted.gpus
             request, notes, _ = for_gpus(process, settings, words, request, release)
-            request = replace(request, bare=False)  # others install from it, too
+            if request.bare:
+                notes += ("a mirror is for installs that have a GPU: `none` is taken for all",)
+                request = replace(request, bare=False)
             for note in notes:
                 report.note(note)
         report.step(f"reading the index of {release}")

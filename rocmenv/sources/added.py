@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 from rocmenv.errors import StoreError
 from rocmenv.fetch.archive import LeftOut, Placed, Tree
-from rocmenv.fetch.disk import hard_link
 from rocmenv.fetch.inventory import Inventory, Known, stamp, walk
 from rocmenv.fetch.members import clean
 from rocmenv.model.manifest import FILE, FOLDER, LINK
 from rocmenv.model.receipt import Receipt
 from rocmenv.sources.base import Built
-from rocmenv.sources.packages import Finished, PackagePlan
+from rocmenv.sources.packages import Finished, PackagePlan, name_again
 from rocmenv.sources.tarball import TarballPlan
 from rocmenv.store.paths import RECEIPT, RECEIPT_FOLDER
 
@@ -100,9 +99,10 @@ class AddedPlan:
         return [part for part in self.whole.parts if part.name in self.names]
 
     @property
-    def download(self) -> int:
-        """The sum of their sizes, as far as anybody told them."""
-        return sum(part.size or 0 for part in self.parts)
+    def download(self) -> int | None:
+        """The sum of their sizes, None where nobody told one."""
+        sizes = [part.size for part in self.parts]
+        return None if None in sizes else sum(size or 0 for size in sizes)
 
     @property
     def installed(self) -> int:
@@ -205,7 +205,7 @@ class AddedPlan:
             place = new / entry.path
             if not entry.owner and not os.path.lexists(place):
                 # What an older recipe made, and this one does not.
-                _name(self.there.folder / entry.path, place)
+                name_again(self.there.folder / entry.path, place)
                 if place.exists():
                     files[entry.path] = Known("", entry.sha256, stamp(place.lstat()))
             if entry.owner or entry.path in files:
@@ -226,14 +226,23 @@ class AddedPlan:
                 place.mkdir()
                 place.chmod(stat.S_IMODE(status.st_mode))
             else:
-                _name(self.there.folder / path, place)
+                name_again(self.there.folder / path, place)
             foreign.append(path)
         return frozenset(foreign)
 
     def _all_notes(self, settled: Settled, done: Finished) -> tuple[str, ...]:
         """The notes of the install and of what came to it, without the plan's own."""
-        notes = (*self.there.receipt.notes, *settled.notes, *done.notes)
+        here = {item.name for item in self.there.receipt.items}
+        odd = [
+            f"left out {left.member}: {left.reason}"
+            for left in settled.left_out
+            if left.owner not in here and not self._is_expected(left.member)
+        ]
+        notes = (*self.there.receipt.notes, *settled.notes, *done.notes, *odd)
         return tuple(note for note in dict.fromkeys(notes) if note not in self.notes)
+
+    def _is_expected(self, member: str) -> bool:
+        return isinstance(self.whole, PackagePlan) and self.whole.recipe.is_expected(member)
 
     def _pruned(self, settled: Settled) -> tuple[LeftOut, ...]:
         """What is left out now: what lacked and lacks, and what new packages have for others."""
@@ -283,12 +292,3 @@ def _is_same(old: Item, new: Item) -> bool:
 
 def _is_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
-
-
-def _name(old: Path, new: Path) -> None:
-    """The same file or link in the new place; nothing for what is neither, or not there."""
-    if old.is_symlink():
-        new.symlink_to(os.readlink(old))
-    elif old.is_file():
-        new.parent.mkdir(parents=True, exist_ok=True)
-        hard_link(old, "", new)

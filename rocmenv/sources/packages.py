@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
@@ -11,6 +10,7 @@ from urllib.parse import unquote
 from rocmenv.errors import StoreError
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import without_account
+from rocmenv.fetch.disk import hard_link
 from rocmenv.fetch.pipeline import Job, download_and_unpack
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.manifest import FOLDER, LINK
@@ -288,21 +288,22 @@ def complete(tree: Path, lost: Lost) -> None:
             new.parent.mkdir(parents=True, exist_ok=True)
             new.symlink_to(entry.target)
         elif entry.owner and entry.path not in lost.wanted:
-            _add(lost.there / entry.path, new)
+            old = lost.there / entry.path
+            if not old.is_symlink():  # what stands there is no file of the install
+                name_again(old, new)
 
 
-def _add(old: Path, new: Path) -> None:
-    """The same file in the new place, by a hard link where there are any.
+def name_again(old: Path, new: Path) -> None:
+    """The same file or link in the new place; nothing for what is neither, or not there.
 
-    Recipes put new files in the place of those that they change.
+    A file by a hard link where there are any: recipes put new ones in the place of those that
+    they change.
     """
-    if not old.is_file() or old.is_symlink():
-        return
-    new.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(old, new, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(old, new)
+    if old.is_symlink():
+        new.symlink_to(os.readlink(old))
+    elif old.is_file():
+        new.parent.mkdir(parents=True, exist_ok=True)
+        hard_link(old, "", new)
 
 
 def job_of(item: Item, recipe: Recipe) -> Job:

@@ -50,6 +50,18 @@ PACKAGES = (
     deb("amdrocm-core-dev10.0", "amdrocm-base10.0, libc6 (>= 99)", "10.0.1-3~24.04"),
     deb("amdrocm10.0-gfx1100", "amdrocm-base10.0", bin__rocminfo=b"#!/bin/sh\n"),
 )
+OF_GFX942 = (
+    deb(
+        "amdrocm-core-sdk10.0-gfx942",
+        "amdrocm-core-dev10.0 (= 10.0.0-15~24.04), amdrocm-blas10.0-gfx942",
+    ),
+    deb(
+        "amdrocm-blas10.0-gfx942",
+        "amdrocm-base10.0",
+        lib__librocblas__so=b"blas",
+        lib__gfx942__where=b"#!/bin/sh\necho /opt/rocm/core-10.0\n",
+    ),
+)
 
 
 class Mirror:
@@ -57,6 +69,7 @@ class Mirror:
 
     def __init__(self, site: Site, keys: Keys, fingerprint: str, debs: list[Path]) -> None:
         self.site = site
+        self.keys = keys
         self.fingerprint = fingerprint
         text = ""
         for number, path in enumerate(debs):
@@ -93,6 +106,11 @@ def mirror(built: list[Path]) -> Iterator[Mirror]:
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
     return Root(tmp_path / "root")
+
+
+@pytest.fixture
+def rocmenv(capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path) -> Runner:
+    return Runner(capfd, root, tmp_path)
 
 
 @pytest.fixture
@@ -135,6 +153,35 @@ def test_the_sdk_of_one_release(install: Callable[..., Result], root: Root) -> N
     assert (prefix / "bin/hipcc").read_text() == f"#!/bin/sh\necho {prefix}\n"
     assert (prefix / ".info/version").read_text() == "10.0.0\n"
     assert not (prefix / "opt").exists()
+
+
+def test_a_gpu_that_is_added_brings_its_packages_alone(
+    install: Callable[..., Result],
+    root: Root,
+    mirror: Mirror,
+    built: list[Path],
+    rocmenv: Runner,
+    tmp_path: Path,
+) -> None:
+    more = [build_deb(package, tmp_path / "more", "gzip") for package in OF_GFX942]
+    Mirror(mirror.site, mirror.keys, mirror.fingerprint, [*built, *more])
+    install("10.0.0", "--profile", "sdk", "--gpu", "gfx1100", "-q").fine()
+    rocmenv("config", "set", "therock.fingerprint", mirror.fingerprint).fine()
+    mirror.site.seen.clear()
+    server = {"ROCMENV_THEROCK_MIRROR": f"{mirror.site.url}/rocm"}
+    rocmenv("add-target", "-q", "gfx942", "--to", "10.0.0", **server).fine()
+    asked = {Path(r.path).name.partition("10.0")[0] for r in mirror.site.seen if ".deb" in r.path}
+    assert asked == {"amdrocm-core-sdk", "amdrocm-blas"}
+    assert len([r for r in mirror.site.seen if ".deb" in r.path]) == 2
+    item = registry.find(root, Version.parse("10.0.0"))
+    assert (Path(item.prefix) / "lib/gfx942/where").read_text().endswith(f"echo {item.prefix}\n")
+    names = {part.name for part in item.receipt.items}
+    assert {"amdrocm-blas10.0-gfx1100", "amdrocm-blas10.0-gfx942"} < names
+    rocmenv("verify", "--deep", "10.0.0").fine()
+    added = root.manifest(item.version).read_text()
+    install("10.0.0", "--profile", "sdk", "--gpu", "gfx1100,gfx942", "--reinstall", "-q").fine()
+    assert root.manifest(item.version).read_text() == added
+    assert registry.find(root, item.version).receipt.notes == item.receipt.notes
 
 
 def test_another_release_of_the_series_is_not_mixed_in(
