@@ -96,10 +96,7 @@ def make_plan(
             raise AssertionError
         return _at_hand(process, settings, wish, wish.source, version, report)
     if wish.channel == "distro":
-        from rocmenv.sources import distro  # noqa: PLC0415 - one channel a call
-
-        report.step("reading the machine's package sources")
-        return distro.plan(Spec.parse(wish.spec), version, wish.request, downloads)
+        return _distro(process, settings, wish, version, downloads, report)
     data = load(root.catalog)
     release = _pick(data, Spec.parse(wish.spec), wish.channel)
     channel = channel_of(data, release, wish.channel)
@@ -121,6 +118,26 @@ def make_plan(
     made = _packages(channel, data, release, version or release, request, downloads)
     made.refuse_incomplete(downloads)
     return made
+
+
+def _distro(
+    process: Process,
+    settings: Settings,
+    wish: Wish,
+    version: Version | None,
+    downloads: Downloads,
+    report: Reporter,
+) -> Plan:
+    from rocmenv.sources import distro  # noqa: PLC0415 - one channel a call
+
+    report.step("reading the machine's package sources")
+    found = distro.plan(Spec.parse(wish.spec), version, wish.request, downloads)
+    # Of AMD's tables of support nothing counts here: a distribution builds for more GPUs.
+    release = found.version.without_local
+    request, notes, _ = for_gpus(process, settings, wish.gpus, found.request, release)
+    for note in notes:
+        report.note(note)
+    return replace(found, request=request)
 
 
 def _at_hand(
