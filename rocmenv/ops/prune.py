@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,13 +16,14 @@ from rocmenv.probe.running import users_of
 from rocmenv.store import registry, transaction, trash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rocmenv.fetch.cache import Entry
     from rocmenv.model.version import Version
     from rocmenv.ops.pinned import Pin
     from rocmenv.process import Process
     from rocmenv.store.paths import Root
+    from rocmenv.store.registry import Installed
     from rocmenv.store.usage import Usage
 
 
@@ -148,6 +150,7 @@ def _judged(process: Process, root: Root, keep: int, known: Sequence[Pin]) -> It
     installed = registry.load(root).installed
     running = users_of(str(root.versions))
     doubts = doubts_of(root, known)
+    links = _links_inside(root, installed)
     newest = _newest([v for v, item in installed.items() if not item.receipt.is_link], keep)
     for version, item in installed.items():
         if item.receipt.is_link:
@@ -155,10 +158,22 @@ def _judged(process: Process, root: Root, keep: int, known: Sequence[Pin]) -> It
             continue
         reasons = [str(r) for r in reasons_to_keep(process, root, version, known, running)]
         reasons += aliases_of(process, root, version)
+        reasons += [f"where {link} leads, which is linked" for link in links.get(str(version), ())]
         reasons += doubts
         if version in newest:
             reasons.append("the newest" if keep == 1 else f"one of the {keep} newest")
         yield Verdict(version, tuple(reasons))
+
+
+def _links_inside(root: Root, installed: Mapping[Version, Installed]) -> dict[str, list[Version]]:
+    """The linked versions that lead to others of this root by now, by the names of these."""
+    top = os.path.realpath(root.versions)
+    found: dict[str, list[Version]] = {}
+    for version, item in installed.items():
+        place = os.path.realpath(item.prefix) if item.receipt.is_link else ""
+        if place.startswith(f"{top}/"):
+            found.setdefault(place[len(top) + 1 :].partition("/")[0], []).append(version)
+    return found
 
 
 def _newest(versions: Sequence[Version], keep: int) -> set[Version]:

@@ -157,6 +157,14 @@ def test_linked_ones_are_never_taken(rocmenv: Runner, root: Root, tmp_path: Path
     assert (site / "bin/hipcc").exists()
 
 
+def test_where_a_link_leads_stays(rocmenv: Runner, root: Root, tmp_path: Path) -> None:
+    rocmenv("link", str(fake_prefix(tmp_path / "site", "5.7.0"))).fine()
+    (tmp_path / "site").rename(tmp_path / "old")
+    (tmp_path / "site").symlink_to(root.versions / "6.3.0")
+    kept = staying(rocmenv, "--keep", "0")
+    assert kept["6.3.0"] == "where 5.7.0 leads, which is linked"
+
+
 def test_what_is_broken_stays_and_is_said(rocmenv: Runner, root: Root) -> None:
     root.receipt(Version.parse("6.2.0")).write_text("{")
     value = json.loads(rocmenv("prune", "--json", "--yes").fine())
