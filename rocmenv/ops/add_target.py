@@ -81,7 +81,10 @@ def plan(
     )
     whole = make_plan(process, root, settings, wish, downloads, report)
     there = _there(root, item)
-    return (added.plan(whole, there) if there else None) or whole
+    made = added.plan(whole, there) if there else None
+    if made is None:
+        report.note(f"all of {item.version} is fetched: what is there cannot be added to")
+    return made or whole
 
 
 def _there(root: Root, item: Installed) -> There | None:

@@ -229,6 +229,19 @@ def test_without_hard_links_there_are_copies(
     call("verify", "--deep", "6.3.0").fine()
 
 
+def test_without_a_connection_the_cache_is_enough(
+    call: Call,
+    root: Root,
+    mirror: Mirror,  # noqa: F811
+) -> None:
+    call(*INSTALL, "--gpu", "gfx1100", "--keep-downloads").fine()
+    mirror.site.files.clear()
+    kept = sorted((root.cache / "sha256").iterdir())
+    call(*ADD, "--offline").fine()
+    assert sorted((root.cache / "sha256").iterdir()) == kept
+    call("verify", "--deep", "6.3.0").fine()
+
+
 @pytest.mark.parametrize("name", ["manifest", "left-out"])
 def test_without_its_lists_it_is_made_anew(
     call: Call,
@@ -239,7 +252,9 @@ def test_without_its_lists_it_is_made_anew(
     call(*INSTALL, "--gpu", "gfx1100").fine()
     (root.version(V630) / ".rocmenv" / name).write_text("nonsense\n")
     mirror.site.seen.clear()
-    call(*ADD).fine()
+    result = call("add-target", "gfx90a", "--to", "6.3.0")
+    assert result.fine() == ""
+    assert "all of 6.3.0 is fetched" in result.err
     assert len(packages(mirror)) > 5
     call("verify", "--deep", "6.3.0").fine()
 
@@ -270,14 +285,17 @@ PLACES = (
 )
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_killed_anywhere_it_is_old_or_new_as_a_whole(
-    call: Call, root: Root, environ: dict[str, str], place: str
+@pytest.mark.parametrize(
+    ("place", "how"),
+    [*((place, signal.SIGKILL) for place in PLACES), (PLACES[1], signal.SIGINT)],
+)
+def test_stopped_anywhere_it_is_old_or_new_as_a_whole(
+    call: Call, root: Root, environ: dict[str, str], place: str, how: signal.Signals
 ) -> None:
     call(*INSTALL, "--gpu", "gfx1100").fine()
     prefix = root.version(V630)
     old = state(prefix), records(root)
-    run_and_stop(root, place, signal.SIGKILL, *ADD, **environ)
+    run_and_stop(root, place, how, *ADD, **environ)
     if (state(prefix), records(root)) != old:
         assert registry.find(root, V630).receipt.targets == ("gfx90a", "gfx1100")
     call("verify", "--deep", "6.3.0").fine()
