@@ -7,6 +7,7 @@ second name in it, and only the packages that own what lacks are fetched.
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rocmenv.errors import StoreError
 from rocmenv.fetch.archive import LeftOut, Placed, Tree
+from rocmenv.fetch.disk import NO_ROOM
 from rocmenv.fetch.inventory import Inventory, Known, stamp, walk
 from rocmenv.fetch.members import clean
 from rocmenv.model.manifest import FILE, FOLDER, LINK
@@ -24,7 +26,7 @@ from rocmenv.sources.tarball import TarballPlan
 from rocmenv.store.paths import RECEIPT, RECEIPT_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from rocmenv.fetch.settle import Settled
@@ -48,14 +50,14 @@ class There:
 class AddedPlan:
     """What `whole` promises, made of what is there and of the packages `names`; a `base.Plan`.
 
-    `lacking` are the files that the install lacks, by their paths, `wanted` those of them
-    that the new one has.
+    `lacking` are the files that the install lacks, with their paths, `wanted` the paths of
+    those that the new one has.
     """
 
     whole: PackagePlan | TarballPlan
     there: There
     names: frozenset[str]
-    lacking: Mapping[str, Lacking]
+    lacking: Sequence[tuple[str, Lacking]]
     wanted: frozenset[str]
 
     @property
@@ -107,7 +109,8 @@ class AddedPlan:
     @property
     def installed(self) -> int:
         """What comes to what is there: the files that lacked, and new packages."""
-        added = sum(self.lacking[path].size for path in self.wanted)
+        sizes = {path: row.size for path, row in self.lacking}
+        added = sum(sizes[path] for path in self.wanted)
         if isinstance(self.whole, PackagePlan):
             here = {item.name for item in self.there.receipt.items}
             added += sum(p.installed_size or 0 for p in self.whole.packages if p.name not in here)
@@ -132,7 +135,7 @@ class AddedPlan:
             tuple(self.items),
             settled.files,
             settled.size,
-            self._inventory(work.tree, settled, frozenset(fresh)),
+            self._inventory(work.tree, settled, {*fresh, *taken.difference(settled.paths)}),
             self._all_notes(settled, done),
             tuple(sorted({*self.there.receipt.unrelocated, *done.unrelocated})),
             tuple(path for path in cached if path not in kept),  # what was kept stays
@@ -177,7 +180,7 @@ class AddedPlan:
     def _keep(self) -> Callable[[str], bool]:
         """Which paths of the packages are unpacked: what lacks, and what only new ones have."""
         keep = self.whole.request.keep()
-        known = {entry.path for entry in self.there.entries}
+        known = {entry.path for entry in self.there.entries if entry.kind != FOLDER}
         top = os.path.realpath(self.there.folder)
 
         @cache
@@ -195,12 +198,15 @@ class AddedPlan:
 
         return wants
 
-    def _inventory(self, new: Path, settled: Settled, fresh: frozenset[str]) -> Inventory:
-        """What the new tree has, once what no package has is carried over to it, too."""
+    def _inventory(self, new: Path, settled: Settled, others: Collection[str]) -> Inventory:
+        """What the new tree has, once what no package has is carried over to it, too.
+
+        `others` are the paths of files that have come, or have moved below a link.
+        """
         files = dict(settled.inventory.files)
         carried = {}
         for entry in self.there.entries:
-            if entry.kind != FILE or entry.path in fresh:
+            if entry.kind != FILE or entry.path in others:
                 continue
             place = new / entry.path
             if not entry.owner and not os.path.lexists(place):
@@ -218,16 +224,23 @@ class AddedPlan:
         old = str(self.there.folder)
         known = {entry.path for entry in self.there.entries}
         foreign = []
-        for path, status in walk(old, (RECEIPT_FOLDER,)):
-            place = new / path
-            if path in known or os.path.lexists(place) or not place.parent.is_dir():
-                continue
-            if stat.S_ISDIR(status.st_mode):
-                place.mkdir()
-                place.chmod(stat.S_IMODE(status.st_mode))
-            else:
-                name_again(self.there.folder / path, place)
-            foreign.append(path)
+        try:
+            for path, status in walk(old, (RECEIPT_FOLDER,)):
+                place = new / path
+                if path in known or os.path.lexists(place) or not place.parent.is_dir():
+                    continue
+                if stat.S_ISDIR(status.st_mode):
+                    place.mkdir()
+                    place.chmod(stat.S_IMODE(status.st_mode))
+                else:
+                    name_again(self.there.folder / path, place)
+                foreign.append(path)
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                raise
+            name = str(error.filename)
+            msg = f"{name} cannot be carried over ({error.strerror})"
+            raise StoreError(msg, hint=f"see whose it is: `ls -ld {shlex.quote(name)}`") from error
         return frozenset(foreign)
 
     def _all_notes(self, settled: Settled, done: Finished) -> tuple[str, ...]:
@@ -247,7 +260,7 @@ class AddedPlan:
     def _pruned(self, settled: Settled) -> tuple[LeftOut, ...]:
         """What is left out now: what lacked and lacks, and what new packages have for others."""
         here = {item.name for item in self.there.receipt.items}
-        lacks = [row for path, row in self.lacking.items() if path not in self.wanted]
+        lacks = [row for path, row in self.lacking if path not in self.wanted]
         old = [LeftOut(row.owner, row.member, "not wanted", row.size) for row in lacks]
         new = [left for left in settled.pruned if left.owner not in here]
         return tuple(sorted([*old, *new], key=lambda left: (left.owner, left.member)))
@@ -262,16 +275,22 @@ def plan(whole: Plan, there: There) -> AddedPlan | None:
         return None
     old = {item.name: item for item in there.receipt.items}
     new = {item.name: item for item in whole.items}
-    if not all(name in new and _is_same(item, new[name]) for name, item in old.items()):
+    if not old or not all(name in new and _is_same(item, new[name]) for name, item in old.items()):
         return None
     if isinstance(whole, TarballPlan):
         whole = whole.pinned(*old.values())
     keep = whole.request.keep()
-    lacking = {path: row for row in there.lacking if (path := _place(whole, row)) is not None}
-    wanted = frozenset(path for path in lacking if keep is None or keep(path))
-    names = {lacking[path].owner for path in wanted} | (new.keys() - old.keys())
+    lacking = [(path, row) for row in there.lacking if (path := _place(whole, row)) is not None]
+    owners: dict[str, str] = {}
+    for path, row in sorted(lacking, key=lambda pair: pair[1].owner):
+        if keep is None or keep(path):
+            owners.setdefault(path, row.owner)  # of several packages that have it, one will do
     return AddedPlan(
-        whole=whole, there=there, names=frozenset(names), lacking=lacking, wanted=wanted
+        whole=whole,
+        there=there,
+        names=frozenset(owners.values()) | (new.keys() - old.keys()),
+        lacking=lacking,
+        wanted=frozenset(owners),
     )
 
 

@@ -18,6 +18,7 @@ from rocmenv.cli.commands import add_target
 from rocmenv.model.receipt import Receipt
 from rocmenv.model.version import Version
 from rocmenv.ops.install import install
+from rocmenv.sources import added
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.builders import put
@@ -52,9 +53,11 @@ MORE = (
     # Lies behind a link of rocm-llvm, and has a text that is made to fit.
     deb("miopen", "rocm-core6.3.0", llvm__bin__behind=TEXT, share__miopen__db__gfx90a__kdb=b"x"),
     deb("miopen-hip", "rocm-core6.3.0", **{"share__miopen__db__gfx90a68.kdb": b"kdb" * 99}),
+    # Has one of its files, too.
+    deb("miopen-more", "rocm-core6.3.0", **{"share__miopen__db__gfx90a68.kdb": b"kdb" * 99}),
     deb("rocm-opencl-runtime", "rocm-core6.3.0", **{"lib__libamdocl64.so": b"opencl"}),
 )
-NAMES = ("rocblas", "miopen", "miopen-hip", "rocm-opencl-runtime")
+NAMES = ("rocblas", "miopen", "miopen-hip", "miopen-more", "rocm-opencl-runtime")
 WITH = tuple(word for name in NAMES for word in ("--with", name))
 INSTALL = ("install", "-q", "6.3.0", "--prune-targets", *WITH)
 ADD = ("add-target", "-q", "gfx90a", "--to", "6.3.0")
@@ -135,7 +138,7 @@ def test_it_is_what_an_install_for_all_of_them_is(
 
 def test_one_after_the_other_and_then_all(call: Call, root: Root, mirror: Mirror) -> None:  # noqa: F811
     call(*INSTALL, "--gpu", "gfx1100").fine()
-    assert root.left_out(V630).read_text().count("\n") == 4
+    assert root.left_out(V630).read_text().count("\n") == 5
     call(*ADD).fine()
     (line,) = root.left_out(V630).read_text().splitlines()
     assert line.startswith("300\trocblas6.3.0\t")
@@ -240,6 +243,25 @@ def test_without_a_connection_the_cache_is_enough(
     call(*ADD, "--offline").fine()
     assert sorted((root.cache / "sha256").iterdir()) == kept
     call("verify", "--deep", "6.3.0").fine()
+
+
+def test_what_may_not_be_carried_over_is_named(
+    call: Call, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call(*INSTALL, "--gpu", "gfx1100").fine()
+    before = records(root)
+    put(root.version(V630), "share/mine/a", "mine")
+
+    def refuse(old: Path, _new: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(old))
+
+    monkeypatch.setattr(added, "name_again", refuse)
+    result = call(*ADD)
+    place = root.version(V630) / "share/mine/a"
+    assert result.refused() == f"{place} cannot be carried over (Permission denied)"
+    assert result.hint == f"see whose it is: `ls -ld {place}`"
+    assert records(root) == before
+    assert list(root.staging.iterdir()) == list(root.journal.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["manifest", "left-out"])

@@ -55,11 +55,15 @@ OF_GFX942 = (
         "amdrocm-core-sdk10.0-gfx942",
         "amdrocm-core-dev10.0 (= 10.0.0-15~24.04), amdrocm-blas10.0-gfx942",
     ),
-    deb(
-        "amdrocm-blas10.0-gfx942",
-        "amdrocm-base10.0",
-        lib__librocblas__so=b"blas",
-        lib__gfx942__where=b"#!/bin/sh\necho /opt/rocm/core-10.0\n",
+    replace(
+        deb(
+            "amdrocm-blas10.0-gfx942",
+            "amdrocm-base10.0",
+            lib__librocblas__so=b"blas",
+            lib__gfx942__where=b"#!/bin/sh\necho /opt/rocm/core-10.0\n",
+        ),
+        # Where the others have a folder: what is in it moves below the link.
+        links={f"{CORE}/lib/cmake": "config"},
     ),
 )
 
