@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.decode import Source
 
-__all__ = ["LeftOut", "Placed", "Settled", "Tree", "Unpacked"]
+__all__ = ["LeftOut", "Settled", "Tree", "Unpacked"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import StoreError
-from rocmenv.fetch.archive import LeftOut, Placed, Tree
+from rocmenv.fetch.archive import LeftOut, Tree
 from rocmenv.fetch.disk import NO_ROOM
 from rocmenv.fetch.inventory import Inventory, Known, stamp, walk
 from rocmenv.fetch.members import clean
+from rocmenv.fetch.settle import Placed
 from rocmenv.model.manifest import FILE, FOLDER, LINK
 from rocmenv.model.receipt import Receipt
 from rocmenv.sources.base import Built
