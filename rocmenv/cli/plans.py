@@ -22,7 +22,7 @@ def show(plan: Plan, whole: Plan | None, *, as_json: bool) -> None:
                 "download": plan.download,
                 "installed": plan.installed,
                 "host": list(plan.host),
-                "targets": list(plan.request.targets),
+                "targets": list(plan.request.words),
                 "every_gpu": whole and {"download": whole.download, "installed": whole.installed},
                 "notes": list(plan.notes),
                 "parts": parts,
@@ -34,7 +34,8 @@ def show(plan: Plan, whole: Plan | None, *, as_json: bool) -> None:
         say(f"{size:>9}  {part.name} {part.version}".rstrip())
     say(f"{plan.version} from {plan.channel} ({plan.origin}): {_sizes(plan)}")
     if whole is not None:
-        say(f"for {', '.join(plan.request.targets)}; for every GPU: {_sizes(whole)}")
+        targets = ", ".join(plan.request.targets) or "no GPU"
+        say(f"for {targets}; for every GPU: {_sizes(whole)}")
     if plan.request.keep() is not None:
         tell("note: files in packages that only other GPUs use are counted here, and left out")
     for note in plan.notes:

@@ -227,6 +227,23 @@ class Tree:
         with self._guard:
             self._state.add_link(path, link)
 
+    def add_folder(self, path: str) -> None:
+        """The folder `path` of the tree, and those above it."""
+        with self._guard, _told(f"the folder `{path}`"):
+            self._state.add_folder(path, "")
+
+    def add_file(self, path: str, source: Path, file: Placed) -> None:
+        """A file of another archive, which is not unpacked here, at `path` in the tree.
+
+        `source` is its content, with the digest that `file` says; it becomes a second name of
+        it, or a copy where that cannot be. It must be the only one at its place.
+        """
+        with self._guard, _told(f"the file `{path}`"):
+            disk = self._state.claim(path, file)
+            if disk is None:
+                raise ArchiveError(f"`{path}` is there twice")
+            hard_link(source, file.sha256, disk)
+
     def settle(self) -> Settled:
         """Make the links, merge what lies under them, and say what was left out.
 

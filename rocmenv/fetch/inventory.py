@@ -38,11 +38,15 @@ class Known(NamedTuple):
 class Inventory:
     """The files of a tree by path, and the owners of its links by path.
 
-    A path that is in neither is taken for one that was made by rocmenv itself.
+    A path that is in neither is taken for one that was made by rocmenv itself. `carried` are
+    entries of an older manifest, which hold for files that are as they were put there, and
+    for what is not there. `foreign` are paths that belong to somebody else.
     """
 
     files: Mapping[str, Known] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
+    carried: Mapping[str, Entry] = field(default_factory=dict)
+    foreign: Collection[str] = ()
 
     def entries(
         self,
@@ -61,12 +65,14 @@ class Inventory:
             OSError: as reading does.
             Interrupted: `cancel` was set.
         """
-        found = dict(walk(tree, skip))
+        found = {path: s for path, s in walk(tree, skip) if path not in self.foreign}
         unsure = [p for p, s in found.items() if stat.S_ISREG(s.st_mode) and not self._sure(p, s)]
         with ThreadPoolExecutor(jobs) as pool:
             made = pool.map(lambda path: sha256_hex(os.path.join(tree, path), cancel), unsure)
             digests = dict(zip(unsure, made, strict=True))
-        return [self._entry(tree, path, found[path], digests) for path in sorted(found)]
+        made_here = [p for p, s in found.items() if p not in self.carried or not self._sure(p, s)]
+        entries = {path: self._entry(tree, path, found[path], digests) for path in made_here}
+        return [entry for _, entry in sorted({**self.carried, **entries}.items())]
 
     def _sure(self, path: str, status: os.stat_result) -> bool:
         known = self.files.get(path)

@@ -140,6 +140,11 @@ class Downloads:
             path.unlink()
         return None
 
+    def kept(self, sha256: str) -> Path | None:
+        """Where the cache has the content of this digest, not checked; None where it has not."""
+        path = self.cache / "sha256" / sha256
+        return path if sha256 and path.is_file() else None
+
     def forget(self, artifact: Artifact) -> None:
         """Remove what has arrived of `artifact`, unless somebody is fetching it now."""
         partial = Partial(self.cache, artifact)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from rocmenv.errors import StoreError
 
@@ -53,6 +53,17 @@ class Entry:
     sha256: str = ""
     target: str = ""
     owner: str = ""
+
+
+class Lacking(NamedTuple):
+    """A file or link that an install lacks on purpose.
+
+    `size` is in bytes, 0 for a link; `member` is its name in its package or archive, `owner`.
+    """
+
+    size: int
+    owner: str
+    member: str
 
 
 def render(entries: Iterable[Entry]) -> Iterator[str]:
@@ -134,6 +145,23 @@ def large_files(data: bytes, path: str, smallest: int) -> dict[str, str]:
     except ValueError:
         _refuse(path, "it has a line that is none")
     return out
+
+
+def render_lacking(rows: Iterable[Lacking]) -> list[str]:
+    """The lines of the list of what an install lacks, which lies beside its manifest."""
+    return [f"{r.size}\t{_escaped(r.owner)}\t{_escaped(r.member)}\n" for r in rows]
+
+
+def parse_lacking(lines: Iterable[str], path: str) -> list[Lacking]:
+    """The rows of such a list; `StoreError` naming `path` for lines of another form."""
+    rows = []
+    for line in lines:
+        try:
+            size, owner, member = line.removesuffix("\n").split("\t")
+            rows.append(Lacking(int(size), _plain(owner), _plain(member)))
+        except (ValueError, KeyError):
+            _refuse(path, f"line {line[:80]!r}")
+    return rows
 
 
 def _check_head(line: str, path: str) -> None:

@@ -23,6 +23,11 @@ NAME = r"gfx(?:[6-9]|1[0-9])[0-9a-f]{2}"
 GENERIC = r"gfx(?:[6-9]|1[0-9])(?:-[0-9a-f])?-generic"
 """A generic name, in the same way."""
 
+ALL = "all"
+"""The word for every target: nothing is left out of an install."""
+NONE = "none"
+"""The word for no target: what all of them need is installed, and no kernels."""
+
 _MAJORS = range(6, 20)
 """LLVM has no gfx5 and no gfx20. A wider range would take `gfx9010` for a target (case R19)."""
 _HEX_DIGIT = 16

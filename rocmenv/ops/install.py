@@ -14,9 +14,9 @@ from rocmenv import __version__
 from rocmenv.errors import SpaceError, StoreError
 from rocmenv.fetch.cache import in_use
 from rocmenv.model import manifest
-from rocmenv.model.receipt import Pruned, Receipt
+from rocmenv.model.receipt import Pruned, Receipt, Shared
 from rocmenv.ops.plan import Wish, target
-from rocmenv.ops.rehash import rehash, tidy
+from rocmenv.ops.rehash import rehash, tidy, tidy_if_stopped
 from rocmenv.probe.prefix import find_layout, find_version
 from rocmenv.sources.base import Work
 from rocmenv.store import registry, transaction, trash
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rocmenv.fetch.transfer import Downloads
-    from rocmenv.model.receipt import Shared
     from rocmenv.ops.report import Reporter
     from rocmenv.process import Process
     from rocmenv.settings import Settings
@@ -97,9 +96,9 @@ def install(
         files = built.inventory.entries(
             str(stage.tree), skip=(RECEIPT_FOLDER,), jobs=how.jobs, cancel=downloads.cancel
         )
-        receipt = replace(receipt, shared=_share(root, stage, files, how.share))
-        lacking = [f"{e.size}\t{e.owner}\t{e.member}\n" for e in built.pruned]
-        stage.commit(receipt, manifest.render(files), lacking or None)
+        receipt = replace(receipt, shared=_share(root, stage, files, built, how.share))
+        lacking = [manifest.Lacking(e.size, e.owner, e.member) for e in built.pruned]
+        stage.commit(receipt, manifest.render(files), manifest.render_lacking(lacking) or None)
         left_out = rehash(process, root)
     trash.empty(root)
     if not how.keep_downloads:
@@ -157,17 +156,29 @@ def _build(
 
 
 def _share(
-    root: Root, stage: transaction.Stage, files: Iterable[manifest.Entry], way: str
+    root: Root,
+    stage: transaction.Stage,
+    files: Iterable[manifest.Entry],
+    built: Built,
+    way: str,
 ) -> Shared | None:
     """Let the staged tree have files in common with the installs that there are."""
     if way == OFF:
-        return None
-    installs = [i for i in registry.load(root).installed.values() if not i.receipt.is_link]
+        return built.shared
+    installs = [
+        item
+        for version, item in registry.load(root).installed.items()
+        if not item.receipt.is_link and version != stage.version  # which goes
+    ]
+    carried = built.inventory.carried
     # Who replaces a version may do so because its files are damaged, and those of others that
     # are the same files: then each is read, whatever a manifest says.
-    is_new = not os.path.lexists(root.version(stage.version))
-    others = [_known(root, item) if is_new else Tree(item.prefix) for item in installs]
-    return share(Tree(str(stage.tree), _digests(files)), others, way)
+    is_known = bool(carried) or not os.path.lexists(root.version(stage.version))
+    others = [_known(root, item) if is_known else Tree(item.prefix) for item in installs]
+    made = share(Tree(str(stage.tree), _digests(files)), others, way, leave=carried)
+    if made is None or built.shared is None:
+        return made or built.shared
+    return Shared(made.method, made.files + built.shared.files, made.size + built.shared.size)
 
 
 def _known(root: Root, item: Installed) -> Tree:
@@ -214,7 +225,7 @@ def _receipt(plan: Plan, built: Built, tree: str) -> Receipt:
         profile=plan.request.profile,
         extra=plan.request.extra,
         suite=plan.request.suite or "",
-        targets=plan.request.targets,
+        targets=plan.request.words,
         pruned=_pruned(built),
         inner=built.inner,
     )
@@ -241,8 +252,7 @@ def already(process: Process, root: Root, wish: Wish) -> Installed | None:
     version = target(root, wish)
     if version is None or not root.receipt(version).is_file():
         return None
-    if root.journal.is_dir() and any(root.journal.iterdir()):
-        tidy(process, root)
+    tidy_if_stopped(process, root)
     try:
         registry.read_receipt(root, version)
     except StoreError as error:

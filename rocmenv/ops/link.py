@@ -37,7 +37,7 @@ def link(process: Process, root: Root, folder: str, name: str | None) -> Install
     if ":" in path:
         msg = f"{visible(path, 200)} cannot be linked: no list of folders can hold a colon"
         raise StoreError(msg, hint="link to it by a name without one: `ln -s PREFIX NAME`")
-    if path.startswith(str(root.versions) + "/"):
+    if f"{os.path.realpath(path)}/".startswith(f"{os.path.realpath(root.versions)}/"):
         msg = f"{visible(path, 200)} cannot be linked: it is in the root already"
         raise StoreError(msg, hint="`rocmenv versions` shows what there is")
     found = _named(path, Version.parse_release(name)) if name else look_at(path)

@@ -135,7 +135,7 @@ def make(
         mirror=_base(data, channel, version, request),
         profile=request.profile,
         extra=request.extra,
-        targets=request.targets,
+        targets=request.words,
         prune=request.keep() is not None,
         items=tuple(sorted(items, key=lambda item: (item.name, item.url))),
     )
@@ -158,7 +158,7 @@ def _installed(
         and all(item.sha256 for item in receipt.items)
         and (
             (receipt.profile, receipt.extra, receipt.suite, receipt.targets)
-            == (request.profile, request.extra, request.suite or "", request.targets)
+            == (request.profile, request.extra, request.suite or "", request.words)
             and (receipt.pruned is None or request.prune)
         )
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -101,6 +101,9 @@ def plans(
         if not is_legacy:
             words = ("all",) if wanted.extent.all_gpus else wanted.gpus
             request, notes, _ = for_gpus(process, settings, words, request, release)
+            if request.bare:
+                notes += ("a mirror is for installs that have a GPU: `none` is taken for all",)
+                request = replace(request, bare=False)
             for note in notes:
                 report.note(note)
         report.step(f"reading the index of {release}")

@@ -15,7 +15,7 @@ from rocmenv.settings import Settings
 from rocmenv.store import pins, projects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rocmenv.model.version import Version
     from rocmenv.process import Process
@@ -41,11 +41,13 @@ class Pin:
 def known_pins(process: Process, root: Root) -> list[Pin]:
     """The pin that holds in the current folder, and those of all projects that were seen.
 
-    A project whose pin has gone is left out, and so is a file without a word.
+    A project whose pin has gone is left out, and so is a file without a word. The list of
+    projects itself is among them when it cannot be read.
     """
     meanings: dict[str, Version | None] = {}
-    paths = [f"{folder.rstrip('/')}/{PIN_NAME}" for folder in projects.folders(root)]
-    out: list[Pin] = []
+    folders, problem = projects.load(root)
+    paths = [f"{folder.rstrip('/')}/{PIN_NAME}" for folder in folders]
+    out = [Pin(str(root.projects), problem=problem, is_unknown=True)] if problem else []
     try:
         here = pins.nearest(process.cwd)
     except PinError as error:
@@ -76,6 +78,18 @@ def aliases_of(process: Process, root: Root, version: Version) -> Iterator[str]:
                 yield f"what the alias `{name}` means"
 
 
+def doubts_of(root: Root, known: Sequence[Pin]) -> list[str]:
+    """What cannot be read and may ask for any version, in words of a reason to keep them all."""
+    paths = [pin.path for pin in known if pin.is_unknown]
+    try:
+        if os.path.isfile(root.default):
+            pins.read(str(root.default))
+    except PinError as error:
+        if _is_unknown(error):
+            paths.append(str(root.default))
+    return [f"{path} cannot be read, and may ask for it" for path in paths]
+
+
 def meaning(process: Process, root: Root, spec: Spec, path: str) -> Version | None:
     """The installed version that a pin means, None when that is none of ours."""
     try:
@@ -85,8 +99,12 @@ def meaning(process: Process, root: Root, spec: Spec, path: str) -> Version | No
 
 
 def _unread(path: str, error: PinError) -> Pin:
-    is_unknown = isinstance(error.__cause__, OSError)
-    return Pin(path, problem=error.message, is_unknown=is_unknown)
+    return Pin(path, problem=error.message, is_unknown=_is_unknown(error))
+
+
+def _is_unknown(error: PinError) -> bool:
+    """Whether it may well be right, and only we may not read it; nonsense asks for nothing."""
+    return isinstance(error.__cause__, OSError)
 
 
 def _may_be_there(path: str) -> bool:

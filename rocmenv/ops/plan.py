@@ -96,10 +96,7 @@ def make_plan(
             raise AssertionError
         return _at_hand(process, settings, wish, wish.source, version, report)
     if wish.channel == "distro":
-        from rocmenv.sources import distro  # noqa: PLC0415 - one channel a call
-
-        report.step("reading the machine's package sources")
-        return distro.plan(Spec.parse(wish.spec), version, wish.request, downloads)
+        return _distro(process, settings, wish, version, downloads, report)
     data = load(root.catalog)
     release = _pick(data, Spec.parse(wish.spec), wish.channel)
     channel = channel_of(data, release, wish.channel)
@@ -123,6 +120,26 @@ def make_plan(
     return made
 
 
+def _distro(
+    process: Process,
+    settings: Settings,
+    wish: Wish,
+    version: Version | None,
+    downloads: Downloads,
+    report: Reporter,
+) -> Plan:
+    from rocmenv.sources import distro  # noqa: PLC0415 - one channel a call
+
+    report.step("reading the machine's package sources")
+    found = distro.plan(Spec.parse(wish.spec), version, wish.request, downloads)
+    # Of AMD's tables of support nothing counts here: a distribution builds for more GPUs.
+    release = found.version.without_local
+    request, notes, _ = for_gpus(process, settings, wish.gpus, found.request, release)
+    for note in notes:
+        report.note(note)
+    return replace(found, request=request)
+
+
 def _at_hand(
     process: Process,
     settings: Settings,
@@ -137,6 +154,7 @@ def _at_hand(
     request, notes, against = for_gpus(
         process, settings, wish.gpus, wish.request, version.without_local
     )
+    request, asked = replace(request, bare=False), request.words
     if source.endswith(".run"):  # some have to be decompressed for that
         report.step(f"looking through {shown(source)}")
     plan = local.plan(version, source, process.cwd, request, whole=not wish.is_part)
@@ -145,7 +163,7 @@ def _at_hand(
             report.note(note)
         for warning in against:
             report.warn(warning)
-    elif wish.gpus and request.targets:
+    elif wish.gpus and asked:
         report.note("`--gpu` has no effect: nothing in it is chosen by GPU")
     return plan
 
@@ -206,7 +224,7 @@ def for_every_gpu(
 
     None also where there is no such plan, as for a release that has an archive for each GPU.
     """
-    if not made.request.targets:
+    if not made.request.words:
         return None
     every = replace(wish, gpus=("all",), request=replace(wish.request, prune=False))
     try:
@@ -239,13 +257,14 @@ def for_gpus(
     }
     targets = tuple(dict.fromkeys(str(t.base) for t in found.kept(release) or ()))
     driver = None if words else machine.driver
-    notes = found.notes
-    if found.targets == ():
-        notes += ("no channel comes without code for GPUs: `none` leaves nothing out",)
+    is_none = found.targets == ()
+    prune = request.prune
+    if prune is None:  # `none` means little else
+        prune = settings["prune_targets"] or is_none
     against = advise(tables, release, found.targets or (), driver, wsl=machine.is_wsl)
     return (
-        replace(request, targets=targets, families=families),
-        notes,
+        replace(request, targets=targets, families=families, bare=is_none and prune, prune=prune),
+        found.notes,
         tuple(f"{a.text}{f' ({a.hint})' if a.hint else ''}; source: {a.source}" for a in against),
     )
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import RocmenvError
 from rocmenv.ops import cache
-from rocmenv.ops.pinned import aliases_of, known_pins
+from rocmenv.ops.pinned import aliases_of, doubts_of, known_pins
 from rocmenv.ops.rehash import tidy
 from rocmenv.ops.uninstall import reasons_to_keep, uninstall
 from rocmenv.ops.usage import meter_for
+from rocmenv.probe.running import users_of
 from rocmenv.store import registry, transaction, trash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rocmenv.fetch.cache import Entry
     from rocmenv.model.version import Version
     from rocmenv.ops.pinned import Pin
     from rocmenv.process import Process
     from rocmenv.store.paths import Root
+    from rocmenv.store.registry import Installed
     from rocmenv.store.usage import Usage
 
 
@@ -145,21 +148,32 @@ def _clear(root: Root, downloads: Iterable[Entry], done: Outcome) -> None:
 def _judged(process: Process, root: Root, keep: int, known: Sequence[Pin]) -> Iterator[Verdict]:
     """Every version with the reasons for which it stays, oldest first."""
     installed = registry.load(root).installed
+    running = users_of(str(root.versions))
+    doubts = doubts_of(root, known)
+    links = _links_inside(root, installed)
     newest = _newest([v for v, item in installed.items() if not item.receipt.is_link], keep)
     for version, item in installed.items():
         if item.receipt.is_link:
             yield Verdict(version, (f"linked to {item.prefix}",), is_link=True)
             continue
-        reasons = [str(r) for r in reasons_to_keep(process, root, version, known)]
+        reasons = [str(r) for r in reasons_to_keep(process, root, version, known, running)]
         reasons += aliases_of(process, root, version)
-        reasons += [f"{pin.path} cannot be read, and may ask for it" for pin in _unknown(known)]
+        reasons += [f"where {link} leads, which is linked" for link in links.get(str(version), ())]
+        reasons += doubts
         if version in newest:
             reasons.append("the newest" if keep == 1 else f"one of the {keep} newest")
         yield Verdict(version, tuple(reasons))
 
 
-def _unknown(known: Sequence[Pin]) -> list[Pin]:
-    return [pin for pin in known if pin.is_unknown]
+def _links_inside(root: Root, installed: Mapping[Version, Installed]) -> dict[str, list[Version]]:
+    """The linked versions that lead to others of this root by now, by the names of these."""
+    top = os.path.realpath(root.versions)
+    found: dict[str, list[Version]] = {}
+    for version, item in installed.items():
+        place = os.path.realpath(item.prefix) if item.receipt.is_link else ""
+        if place.startswith(f"{top}/"):
+            found.setdefault(place[len(top) + 1 :].partition("/")[0], []).append(version)
+    return found
 
 
 def _newest(versions: Sequence[Version], keep: int) -> set[Version]:

@@ -39,6 +39,12 @@ def _said(item: Installed) -> str | None:
     return None if change is not None and change.is_release else info_line(item.prefix)
 
 
+def tidy_if_stopped(process: Process, root: Root) -> None:
+    """As `tidy`, and nothing at all where no note of a change lies: also for who only looks."""
+    if root.journal.is_dir() and any(root.journal.iterdir()):
+        tidy(process, root)
+
+
 def tidy(process: Process, root: Root) -> list[str]:
     """Finish what interrupted processes left undone; the versions that they were about.
 

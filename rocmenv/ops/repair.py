@@ -183,7 +183,7 @@ def _packages_again(
 
 def _request(receipt: Receipt) -> Request:
     """What was asked for when it was installed."""
-    return Request(profile=receipt.profile, extra=receipt.extra, targets=receipt.targets)
+    return Request(profile=receipt.profile, extra=receipt.extra).of_words(receipt.targets)
 
 
 def _is_right(stage: Stage, entry: Entry) -> bool:

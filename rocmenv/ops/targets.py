@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import InvalidTargetError, UsageError, visible
-from rocmenv.model.target import Target, split
+from rocmenv.model.target import ALL, NONE, Target, split
 from rocmenv.sources.gpus import load
 
 if TYPE_CHECKING:
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from rocmenv.process import Process
     from rocmenv.settings import Settings
 
-ALL = "all"
-"""The word for every target: nothing is left out of an install."""
-NONE = "none"
-"""The word for no target: what all of them need is installed, and no kernels."""
 OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 _NUMBERS = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{1,2})", re.ASCII)
 

@@ -12,10 +12,11 @@ from rocmenv.errors import NotInstalledError, RocmenvError, StoreError, UsageErr
 from rocmenv.ops import current
 from rocmenv.ops.pinned import known_pins
 from rocmenv.ops.rehash import rehash, tidy
+from rocmenv.probe.running import users_of
 from rocmenv.store import pins, registry, transaction, trash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rocmenv.model.selection import Selection
     from rocmenv.model.version import Spec, Version
@@ -76,12 +77,16 @@ def _is_short(spec: Spec, version: Version) -> bool:
 
 
 def reasons_to_keep(
-    process: Process, root: Root, version: Version, known: Sequence[Pin] | None = None
+    process: Process,
+    root: Root,
+    version: Version,
+    known: Sequence[Pin] | None = None,
+    in_use: Mapping[str, str] | None = None,
 ) -> list[Reason]:
-    """Why `version` should stay: active in this shell, pinned, or the default.
+    """Why `version` should stay: active in this shell, in use, pinned, or the default.
 
     Pins count that hold here, and those of projects that were seen before; `known` are
-    these, when the caller has read them.
+    these, when the caller has read them. `in_use` is `users_of` the versions, likewise.
     A request counts that would stand for another version, or for none, afterwards.
     """
     reasons = []
@@ -95,6 +100,9 @@ def reasons_to_keep(
     text = process.get(current.VARIABLE)
     if text and _means(process, root, text, version):
         reasons.append(Reason(f"selected by {current.VARIABLE}", "run `rocmenv shell --unset`"))
+    running = users_of(str(root.versions)) if in_use is None else in_use
+    if user := running.get(str(version)):
+        reasons.append(Reason(f"in use by {user}", "end it"))
     asking = known_pins(process, root) if known is None else known
     return [*reasons, *_files_that_ask(process, root, version, asking)]
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import NotInstalledError, RocmenvError, StoreError, UsageError
+from rocmenv.model.target import ALL
 from rocmenv.model.version import Spec, Version
 from rocmenv.ops import current
-from rocmenv.ops import install as installing
 from rocmenv.ops.outdated import AMDS, DISTRO
-from rocmenv.ops.pinned import aliases_of, known_pins
+from rocmenv.ops.pinned import aliases_of, doubts_of, known_pins
 from rocmenv.ops.plan import Wish, make_plan
-from rocmenv.ops.targets import ALL
 from rocmenv.ops.uninstall import reasons_to_keep, uninstall
 from rocmenv.settings import Settings
 from rocmenv.sources.base import Request
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.receipt import Receipt
-    from rocmenv.ops.install import Options
     from rocmenv.ops.outdated import Known
     from rocmenv.ops.pinned import Pin
     from rocmenv.ops.report import Reporter
@@ -127,6 +125,7 @@ def _request(receipt: Receipt, settings: Settings) -> Request:
         profile=receipt.profile or settings["profile"],
         extra=tuple(name.removesuffix(suffix) for name in receipt.extra),
         suite=receipt.suite or None,
+        prune=receipt.pruned is not None or None,  # otherwise the setting decides
     )
 
 
@@ -138,18 +137,6 @@ def plan(process: Process, root: Root, step: Step, downloads: Downloads, report:
 def pins_of(process: Process, root: Root, version: Version) -> list[Pin]:
     """The pins that name `version` in full: they would not follow to a newer one."""
     return [p for p in known_pins(process, root) if p.spec and p.spec.exact == version]
-
-
-def install_new(
-    process: Process,
-    root: Root,
-    made: Plan,
-    downloads: Downloads,
-    how: Options,
-    report: Reporter,
-) -> None:
-    """Install the new version beside the old one."""
-    installing.install(process, root, made, downloads, how, report)
 
 
 def settle(process: Process, root: Root, step: Step, *, edit_pins: bool, keep_old: bool) -> Result:
@@ -174,7 +161,9 @@ def settle(process: Process, root: Root, step: Step, *, edit_pins: bool, keep_ol
     if keep_old:
         result.kept.append("`--keep-old` was given")
         return result
-    result.kept += [str(r) for r in reasons_to_keep(process, root, old)]
+    known = known_pins(process, root)
+    result.kept += [str(r) for r in reasons_to_keep(process, root, old, known)]
+    result.kept += doubts_of(root, known)
     result.kept += aliases_of(process, root, old)
     if not result.kept:
         with suppress(NotInstalledError):  # somebody else was faster

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from rocmenv.model.target import NONE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from rocmenv.fetch.settle import LeftOut
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.manifest import Entry
-    from rocmenv.model.receipt import Item
+    from rocmenv.model.receipt import Item, Shared
     from rocmenv.model.release import Artifact
     from rocmenv.model.version import Version
 
@@ -29,8 +31,9 @@ class Request:
     choice by the host's libc. `mirror`, `keyring` and `fingerprint` stand in for the
     channel's own, None for these. `targets` are the GPUs that it has to run on, by bare
     name (`gfx1100`), none for unknown ones; `families` are the targets of each family name
-    in the numbering of the release. With `prune`, files that only other GPUs use are not
-    unpacked.
+    in the numbering of the release. `bare` is for a machine that has none at all, and then
+    there are no targets. With `prune`, files that only other GPUs use are not unpacked; None
+    where nobody has said so yet.
     """
 
     profile: str = "hip"
@@ -41,14 +44,25 @@ class Request:
     fingerprint: str | None = None
     targets: tuple[str, ...] = ()
     families: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    prune: bool = False
+    bare: bool = False
+    prune: bool | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it is for, as receipts and locks keep it: targets, or `none`; empty for all."""
+        return (NONE,) if self.bare else self.targets
+
+    def of_words(self, words: tuple[str, ...]) -> Request:
+        """The same for what a receipt or a lock says."""
+        is_bare = words == (NONE,)
+        return replace(self, targets=() if is_bare else words, bare=is_bare)
 
     def keep(self) -> Callable[[str], bool] | None:
         """Which paths of an install are wanted, as `Tree.add_deb` asks; None for all.
 
         Without known targets every file is.
         """
-        if not (self.prune and self.targets):
+        if not (self.prune and self.words):
             return None
         from rocmenv.model.kernels import keep  # noqa: PLC0415 - where something is left out
         from rocmenv.model.target import Target  # noqa: PLC0415 - as above
@@ -96,7 +110,8 @@ class Built:
     files, relative to the prefix, that still name the place they were built for.
     `inventory` says which package each file came from; what it lacks is read once more.
     `inner` is the path from the tree to the prefix, where that is not the tree itself.
-    `pruned` are the files that were left out for other GPUs' sake.
+    `pruned` are the files that were left out for other GPUs' sake. `shared` is what an
+    install that the tree was made of had in common with others.
     """
 
     items: tuple[Item, ...]
@@ -108,6 +123,7 @@ class Built:
     cached: tuple[Path, ...] = ()
     inner: str = ""
     pruned: tuple[LeftOut, ...] = ()
+    shared: Shared | None = None
 
 
 @dataclass(frozen=True, slots=True)

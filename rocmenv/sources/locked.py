@@ -133,6 +133,5 @@ def _tarball(locked: Locked, downloads: Downloads) -> TarballPlan:
 
 
 def _request(locked: Locked) -> Request:
-    return Request(
-        profile=locked.profile, extra=locked.extra, targets=locked.targets, prune=locked.prune
-    )
+    request = Request(profile=locked.profile, extra=locked.extra, prune=locked.prune)
+    return request.of_words(locked.targets)

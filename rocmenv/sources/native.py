@@ -224,7 +224,13 @@ def _names(index: Index, template: str, release: Version, request: Request) -> l
 
 
 def _for_gpus(index: Index, bare: str, release: Version, request: Request) -> list[str]:
-    """The packages called `bare` for the wanted GPUs, or the one for all of them."""
+    """The packages called `bare` for the wanted GPUs, or the one for all of them.
+
+    Without any GPU the one for some GPU, which has what all of them need.
+    """
+    if request.bare:
+        of_gpus = (name for name in index.names() if name.startswith(f"{bare}-gfx"))
+        return [min(of_gpus, default=bare)]
     names = []
     for target in request.targets:
         tries = [f"{bare}-{suffix}" for suffix in suffixes(target, release, request)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
@@ -11,6 +10,7 @@ from urllib.parse import unquote
 from rocmenv.errors import StoreError
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import without_account
+from rocmenv.fetch.disk import hard_link
 from rocmenv.fetch.pipeline import Job, download_and_unpack
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.manifest import FOLDER, LINK
@@ -20,7 +20,7 @@ from rocmenv.sources.base import Built, Part
 from rocmenv.sources.incomplete import missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from rocmenv.fetch.pipeline import Fetcher
@@ -169,6 +169,26 @@ class PackagePlan:
         except NotThereError as error:
             raise _incomplete(error) from error
 
+    def fetch_into(
+        self,
+        tree: Tree,
+        names: Collection[str],
+        work: Work,
+        keep: Callable[[str], bool] | None,
+    ) -> tuple[Path, ...]:
+        """Fetch, verify and unpack the packages `names`; their files in the cache.
+
+        `keep` is `Tree.add_deb`'s.
+        """
+        self.remembered.keep()
+        jobs = [job for job in self._jobs() if job.owner in names]
+        try:
+            return download_and_unpack(
+                jobs, work.downloads, tree, workers=work.jobs, keep=keep, on_bytes=work.on_bytes
+            )
+        except NotThereError as error:
+            raise _incomplete(error) from error
+
     def refuse_incomplete(self, downloads: Downloads) -> None:
         """`NotThereError` when the mirror is known to lack a package."""
         mirror = self.request.mirror
@@ -273,21 +293,22 @@ def complete(tree: Path, lost: Lost) -> None:
             new.parent.mkdir(parents=True, exist_ok=True)
             new.symlink_to(entry.target)
         elif entry.owner and entry.path not in lost.wanted:
-            _add(lost.there / entry.path, new)
+            old = lost.there / entry.path
+            if not old.is_symlink():  # what stands there is no file of the install
+                name_again(old, new)
 
 
-def _add(old: Path, new: Path) -> None:
-    """The same file in the new place, by a hard link where there are any.
+def name_again(old: Path, new: Path) -> None:
+    """The same file or link in the new place; nothing for what is neither, or not there.
 
-    Recipes put new files in the place of those that they change.
+    A file by a hard link where there are any: recipes put new ones in the place of those that
+    they change.
     """
-    if not old.is_file() or old.is_symlink():
-        return
-    new.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(old, new, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(old, new)
+    if old.is_symlink():
+        new.symlink_to(os.readlink(old))
+    elif old.is_file():
+        new.parent.mkdir(parents=True, exist_ok=True)
+        hard_link(old, "", new)
 
 
 def job_of(item: Item, recipe: Recipe) -> Job:

@@ -209,15 +209,15 @@ def _amdrocm_roots(index: Index, place: RpmPlace, release: Version, request: Req
     roots = [
         root
         for bare in _bare_names(request.profile)
-        for root in _for_targets(index, bare + release.xy, place.targets)
+        for root in _named(index, bare + release.xy, place, request)
     ]
     if not roots:
         raise _no_packages(release)
     for name in request.extra:
         spelled = f"{name}el" if name.endswith("-dev") else name
-        found = _for_targets(index, spelled + release.xy, place.targets)
+        found = _named(index, spelled + release.xy, place, request)
         # AMD has each package a third time, without X.Y: it needs those of X.Y for all GPUs.
-        roots += found or _for_targets(index, name, place.targets) or [name]
+        roots += found or _named(index, name, place, request) or [name]
     return list(dict.fromkeys(roots))
 
 
@@ -227,14 +227,19 @@ def _bare_names(profile: str) -> list[str]:
     return [*(AMDROCM["hip"] if with_hip else ()), *AMDROCM[profile]]
 
 
-def _for_targets(index: Index, name: str, targets: Sequence[Sequence[str]]) -> list[str]:
-    """The packages called `name` for these GPUs; the one for all where nothing else is there."""
+def _named(index: Index, name: str, place: RpmPlace, request: Request) -> list[str]:
+    """The packages called `name` for the GPUs; the one for all where nothing else is there.
+
+    Without any GPU the one for some GPU, which has what all of them need.
+    """
     start = f"{name}-gfx"
     has = {other for other in index.names() if other.startswith(start)}
-    if not targets or not has:
+    if request.bare and has:
+        return [min(has)]
+    if not place.targets or not has:
         return [name] if index.named(name) else []
     roots: list[str] = []
-    for spellings in targets:
+    for spellings in place.targets:
         found = next((n for s in spellings if (n := f"{name}-{s}") in has), None)
         if found is None:
             known = ", ".join(f"`{n.removeprefix(f'{name}-')}`" for n in sorted(has))

@@ -19,6 +19,7 @@ from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.model.version import Version
+from rocmenv.sources.archive_groups import ALL, choose_group, smallest_group
 from rocmenv.sources.base import Built, Part
 from rocmenv.sources.catalog import address, checked_mirror, tarball_name
 from rocmenv.sources.index_page import read_page
@@ -27,15 +28,14 @@ from rocmenv.sources.remembered import Remembered
 from rocmenv.sources.therock import check_host
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.sources.base import Request, Work
     from rocmenv.sources.catalog import Catalog, Place
     from rocmenv.sources.index_page import Listed
 
-ALL = "multiarch"
-"""The group of archives that hold the code for every GPU."""
 _NAME = re.compile(
     r"therock-dist-(linux|windows)-([0-9A-Za-z_-]{1,40}?)-"
     r"(\d{1,4}\.\d{1,4}\.\d{1,4}(?:(?:a|rc)\d{1,12}|\.dev0\+[0-9a-f]{1,40})?)\.tar\.gz",
@@ -82,25 +82,6 @@ def archives(files: Iterable[Listed], index: str) -> list[Archive]:
     return found
 
 
-def choose_group(
-    groups: Collection[str], targets: Collection[str], families: Mapping[str, Collection[str]]
-) -> str | None:
-    """The smallest of `groups` that has code for all `targets`; None when there is none.
-
-    A group is a family of `families` or one target's own name. Without targets only the
-    group for every GPU will do.
-    """
-
-    def members(group: str) -> Collection[str]:
-        return families.get(group, (group,))
-
-    if targets:
-        fitting = [g for g in groups if g != ALL and set(targets) <= set(members(g))]
-        if fitting:
-            return min(fitting, key=lambda g: (len(members(g)), g))
-    return ALL if ALL in groups else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TarballPlan:
     """One archive, ready to be installed; a `base.Plan`."""
@@ -145,16 +126,8 @@ class TarballPlan:
     def build(self, work: Work) -> Built:
         """Download and unpack the archive."""
         self.remembered.keep()
-        artifact = Artifact(self.archive.url, self.archive.name, self.archive.size, self.sha256)
         tree = Tree(work.tree, cancel=work.downloads.cancel)
-        path, digest = download_and_unpack_tar(
-            artifact,
-            work.downloads,
-            tree,
-            owner=self.archive.name,
-            keep=self.request.keep(),
-            on_bytes=work.on_bytes,
-        )
+        path, digest = self._unpack(tree, work, self.request.keep())
         settled = tree.settle()
         item = replace(self.items[0], size=path.stat().st_size, sha256=digest)
         return Built(
@@ -165,6 +138,39 @@ class TarballPlan:
             settled.notes,
             cached=(path,),
             pruned=settled.pruned,
+        )
+
+    def pinned(self, item: Item) -> TarballPlan:
+        """The same plan for exactly the file `item`, which it was made from before."""
+        archive = replace(self.archive, size=item.size, sha256=item.sha256)
+        return replace(self, archive=archive, sha256=item.sha256)
+
+    def fetch_into(
+        self,
+        tree: Tree,
+        names: Collection[str],  # noqa: ARG002 - it is one file, and its caller wants it
+        work: Work,
+        keep: Callable[[str], bool] | None,
+    ) -> tuple[Path, ...]:
+        """Fetch and unpack the archive into `tree`, but for what `keep` denies.
+
+        Its file in the cache.
+        """
+        self.remembered.keep()
+        return self._unpack(tree, work, keep)[:1]
+
+    def _unpack(
+        self, tree: Tree, work: Work, keep: Callable[[str], bool] | None
+    ) -> tuple[Path, str]:
+        """Fetch and unpack the archive; its file in the cache, and its SHA-256."""
+        artifact = Artifact(self.archive.url, self.archive.name, self.archive.size, self.sha256)
+        return download_and_unpack_tar(
+            artifact,
+            work.downloads,
+            tree,
+            owner=self.archive.name,
+            keep=keep,
+            on_bytes=work.on_bytes,
         )
 
 
@@ -179,10 +185,13 @@ def plan(
     _check_profile(request.profile)
     remembered = Remembered(downloads)
     found = offer(data, release, request, remembered)
-    group = choose_group(found.archives, request.targets, request.families)
+    choose = smallest_group if request.bare else choose_group
+    group = choose(found.archives, request.targets, request.families)
     if group is None:
         raise found.lacking(request)
     archive, notes = found.archives[group], found.notes
+    if request.bare:
+        notes = (*notes, f"there is no archive without code for GPUs; that for {group} is taken")
     if request.targets and group == ALL:
         notes = (*notes, f"the archive for every GPU is taken: {_why_all(found.archives, request)}")
     return TarballPlan(

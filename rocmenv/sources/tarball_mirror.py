@@ -11,10 +11,11 @@ from urllib.parse import quote
 
 from rocmenv.fetch.connection import without_account
 from rocmenv.model.release import Artifact
+from rocmenv.sources.archive_groups import ALL, choose_group
 from rocmenv.sources.base import MirrorFile, MirrorPlan
 from rocmenv.sources.mirror_page import INDEX, listed
 from rocmenv.sources.remembered import Remembered
-from rocmenv.sources.tarball import ALL, choose_group, digest_of, offer, with_size
+from rocmenv.sources.tarball import digest_of, offer, with_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -71,6 +71,8 @@ def _families(request: Request, groups: Sequence[str]) -> list[str]:
     A target is a family of its own. Without targets there are none.
     """
     wanted = set(request.targets)
+    if request.bare:  # each has what all need
+        return sorted(groups)
     if not wanted:
         return []
     members = {**{target: (target,) for target in wanted}, **request.families}
@@ -179,6 +181,8 @@ class _Choice:
 
     def _devices(self) -> tuple[list[Pick], list[str]]:
         """The wheels with code for the targets; without targets those for all GPUs."""
+        if self.request.bare:
+            return [], []
         if self.request.targets:
             return [self._device(target) for target in self.request.targets], []
         try:

@@ -31,15 +31,22 @@ def folders(root: Root) -> list[str]:
 
     Empty when the file cannot be read: it is no more than a memory.
     """
+    return load(root)[0]
+
+
+def load(root: Root) -> tuple[list[str], str]:
+    """As `folders`, and why the file cannot be read where it is there and cannot."""
     try:
         with open(root.projects, "rb") as file:
             value = json.loads(file.read(_LARGEST))
-        found = value["projects"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return []
-    if not isinstance(found, list):
-        return []
-    return [text for text in found if isinstance(text, str) and text.startswith("/")][-MOST:]
+        found = [text for text in value["projects"] if text.startswith("/")]
+    except FileNotFoundError:
+        return [], ""
+    except OSError as error:
+        return [], f"{root.projects} cannot be read ({error.strerror})"
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return [], f"{root.projects} is damaged, so no project is known; remove it to begin anew"
+    return found[-MOST:], ""
 
 
 def record(root: Root, folder: str) -> None:
@@ -50,6 +57,8 @@ def record(root: Root, folder: str) -> None:
     """
     if folder in folders(root) or not os.access(root.path, os.W_OK | os.X_OK):
         return
+    if os.path.lexists(root.projects) and not os.access(root.projects, os.R_OK):
+        return  # what somebody else remembers would be lost
     with suppress(RocmenvError), locked(root, WRITERS, "remember a project", _PATIENCE):
         known = [other for other in folders(root) if other != folder and not _is_dead(other)]
         value = {"schema": _SCHEMA, "projects": [*known, folder][-MOST:]}

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from rocmenv.model.receipt import Shared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
 AUTO, REFLINK, HARDLINK, OFF = "auto", "reflink", "hardlink", "off"
 SMALLEST = 64 << 10
@@ -61,15 +61,23 @@ class _Candidate:
         return f"{self.tree.folder}/{self.path}"
 
 
-def share(new: Tree, others: Sequence[Tree], way: str, smallest: int = SMALLEST) -> Shared | None:
+def share(
+    new: Tree,
+    others: Sequence[Tree],
+    way: str,
+    smallest: int = SMALLEST,
+    *,
+    leave: Container[str] = (),
+) -> Shared | None:
     """Let files of the staged tree `new` be those of installed ones that are the same.
 
-    What cannot be shared stays the copy that it is: on another file system, with another
-    mode (hard links), another user's, or after too many links. None when nothing is shared.
+    The paths `leave` stay as they are. What cannot be shared stays the copy that it is: on
+    another file system, with another mode (hard links), another user's, or after too many
+    links. None when nothing is shared.
     """
     if way == OFF or not others:
         return None
-    wanted = list(_files(new.folder, smallest))
+    wanted = [one for one in _files(new.folder, smallest) if one[0] not in leave]
     sizes = {found.st_size for _, found in wanted}
     device = os.stat(new.folder).st_dev
     known: dict[int, list[_Candidate]] = {}

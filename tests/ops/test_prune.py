@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.builders import add, clean_environ, fake_prefix, process, put, root_w
 from tests.cli.runner import COMMAND, Runner, run, run_and_stop, run_command
 from tests.store.nobody import IS_ROOT, give_away, start
 from tests.store.test_trash import empty_soon
+from tests.tools import tool
 
 ALL = ["6.2.0", "6.3.0", "6.3.4", "7.0.0"]
 
@@ -114,6 +116,38 @@ def test_what_this_shell_uses_stays(rocmenv: Runner) -> None:
     assert staying(rocmenv, "--keep", "0", ROCMENV_DIFF=record) == {"6.2.0": "active in this shell"}
 
 
+def test_what_a_process_runs_from_stays(rocmenv: Runner, root: Root) -> None:
+    program = shutil.copy(tool("sleep"), root.versions / "6.3.0/bin/sleep")
+    with subprocess.Popen([program, "60"]) as child:
+        kept = staying(rocmenv, "--keep", "0")
+        refused = rocmenv("uninstall", "6.3.0").refused()
+        child.kill()
+    assert kept == {"6.3.0": f"in use by sleep (pid {child.pid})"}
+    assert refused == f"version 6.3.0 is in use by sleep (pid {child.pid})"
+    assert staying(rocmenv, "--keep", "0") == {}
+
+
+@pytest.mark.parametrize("name", ["default", "projects"])
+def test_what_may_not_be_read_may_ask_for_anything(root: Root, tmp_path: Path, name: str) -> None:
+    begin = start()
+    path = getattr(root, name)
+    path.write_text("6.3.0\n" if name == "default" else "{}")
+    give_away(tmp_path)
+    path.chmod(0)
+    words = [*begin.before, *begin.words, "prune", "--yes", "--keep", "0"]
+    result = run_command(words, clean_environ(root, **begin.environ), "/")
+    assert versions(root) == ALL
+    assert f"stays  6.3.0: {path} cannot be read, and may ask for it" in result.out
+
+
+def test_a_damaged_list_of_projects_keeps_everything(rocmenv: Runner, root: Root) -> None:
+    root.projects.write_text("{")
+    assert set(staying(rocmenv, "--keep", "0")) == set(ALL)
+    assert "is damaged, so no project is known" in rocmenv("prune").err
+    root.projects.unlink()
+    assert staying(rocmenv, "--keep", "0") == {}
+
+
 def test_linked_ones_are_never_taken(rocmenv: Runner, root: Root, tmp_path: Path) -> None:
     site = fake_prefix(tmp_path / "site", "5.7.0")
     rocmenv("link", str(site)).fine()
@@ -121,6 +155,14 @@ def test_linked_ones_are_never_taken(rocmenv: Runner, root: Root, tmp_path: Path
     rocmenv("prune", "--keep", "0", "--yes").fine()
     assert versions(root) == ["5.7.0"]
     assert (site / "bin/hipcc").exists()
+
+
+def test_where_a_link_leads_stays(rocmenv: Runner, root: Root, tmp_path: Path) -> None:
+    rocmenv("link", str(fake_prefix(tmp_path / "site", "5.7.0"))).fine()
+    (tmp_path / "site").rename(tmp_path / "old")
+    (tmp_path / "site").symlink_to(root.versions / "6.3.0")
+    kept = staying(rocmenv, "--keep", "0")
+    assert kept["6.3.0"] == "where 5.7.0 leads, which is linked"
 
 
 def test_what_is_broken_stays_and_is_said(rocmenv: Runner, root: Root) -> None:

@@ -161,6 +161,13 @@ def test_an_alias_keeps_what_it_means(call: Call, root: Root) -> None:
     assert versions(root) == [OLD, NEW]
 
 
+def test_what_cannot_be_read_may_ask_for_the_old_one(call: Call, root: Root) -> None:
+    root.projects.write_text("{")
+    told = f"{OLD} stays: {root.projects} cannot be read, and may ask for it"
+    assert told in call("upgrade", OLD).err
+    assert versions(root) == [OLD, NEW]
+
+
 def test_a_variant_stays_one(call: Call, root: Root) -> None:
     call("install", OLD, "--as", f"{OLD}+blas", "--with", "rocblas6.3.0", "-q").fine()
     call("upgrade", f"{OLD}+blas").fine()

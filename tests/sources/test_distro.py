@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ from rocmenv.sources import distro
 from rocmenv.sources.base import Built, Request, Work
 from rocmenv.sources.distro_rules import is_rocm
 from rocmenv.sources.distro_tree import Mapping, finish
+from rocmenv.store.paths import Root
+from tests.cli.runner import Runner
 from tests.fetch.keys import Keys, key_folder
 from tests.fetch.server import Site, serving
 from tests.sources.apt.builders import Deb, build_deb, index_files, release_text, stanza
@@ -716,3 +719,42 @@ def test_a_python_script_finds_modules_of_the_prefix(tmp_path: Path) -> None:
     assert lines[1] == "# -*- coding: utf-8 -*-"
     assert "../lib/python3/dist-packages" in lines[2]
     assert future.read_text().count("\n") == 2
+
+
+def test_kernels_are_left_out_and_a_gpu_is_added(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tool("dpkg-deb")
+    kernels = ("gfx90a", "gfx1100", "gfx942")
+    blas = Deb(
+        "librocblas0",
+        "5.2.3-8",
+        {"Depends": "libamdhip64-5"},
+        files={f"usr/{ARCH}/rocblas/2.44/library/T_{gfx}.hsaco": gfx.encode() for gfx in kernels},
+    )
+    pool = machine.root / "mirror/pool"
+    pool.mkdir(parents=True)
+    paths = [build_deb(deb, pool) for deb in (*DEBS, blas)]
+    machine.offer("bookworm", *(stanza(path, f"pool/{path.name}") for path in paths))
+    machine.plan()  # which writes the list of what the host has
+    here = partial(distro.plan, etc=machine.etc, status=machine.root / "status")
+    monkeypatch.setattr(distro, "plan", here)
+    root = Root(machine.root / "root")
+    rocmenv = Runner(capfd, root, machine.root)
+
+    def there() -> list[str]:
+        return sorted(p.stem for p in (root.versions / "5.2.3").rglob("T_*.hsaco"))
+
+    words = ("install", "-q", "5.2.3", "--channel", "distro", "--with", "librocblas0")
+    rocmenv(*words, "--gpu", "gfx1100", "--prune-targets").fine()
+    assert there() == ["T_gfx1100"]
+    before = (root.versions / "5.2.3/bin/hipcc").read_bytes()
+    rocmenv("add-target", "-q", "gfx90a", "--to", "5.2.3").fine()
+    assert there() == ["T_gfx1100", "T_gfx90a"]
+    assert (root.versions / "5.2.3/bin/hipcc").read_bytes() == before
+    rocmenv("verify", "--deep", "5.2.3").fine()
+    added = root.manifest(Version.parse("5.2.3")).read_text()
+    rocmenv(*words, "--gpu", "gfx1100,gfx90a", "--prune-targets", "--reinstall").fine()
+    assert root.manifest(Version.parse("5.2.3")).read_text() == added
+    rocmenv(*words, "--gpu", "none", "--reinstall").fine()
+    assert there() == []

@@ -52,6 +52,22 @@ PACKAGES = (
     deb("amdrocm-base10.0", "", "10.0.1-3~24.04"),
     deb("amdrocm10.0-gfx1100", "amdrocm-base10.0", bin__rocminfo=b"#!/bin/sh\n"),
 )
+OF_GFX942 = (
+    deb(
+        "amdrocm-core-sdk10.0-gfx942",
+        "amdrocm-core-dev10.0 (= 10.0.0-15~24.04), amdrocm-blas10.0-gfx942",
+    ),
+    replace(
+        deb(
+            "amdrocm-blas10.0-gfx942",
+            "amdrocm-base10.0",
+            lib__librocblas__so=b"blas",
+            lib__gfx942__where=b"#!/bin/sh\necho /opt/rocm/core-10.0\n",
+        ),
+        # Where the others have a folder: what is in it moves below the link.
+        links={f"{CORE}/lib/cmake": "config"},
+    ),
+)
 
 
 class Mirror:
@@ -150,6 +166,35 @@ def test_the_sdk_of_one_release(install: Callable[..., Result], root: Root) -> N
     assert not (prefix / "opt").exists()
 
 
+def test_a_gpu_that_is_added_brings_its_packages_alone(
+    install: Callable[..., Result],
+    root: Root,
+    mirror: Mirror,
+    built: list[Path],
+    rocmenv: Runner,
+    tmp_path: Path,
+) -> None:
+    more = [build_deb(package, tmp_path / "more", "gzip") for package in OF_GFX942]
+    Mirror(mirror.site, mirror.keys, mirror.fingerprint, [*built, *more])
+    install("10.0.0", "--profile", "sdk", "--gpu", "gfx1100", "-q").fine()
+    rocmenv("config", "set", "therock.fingerprint", mirror.fingerprint).fine()
+    mirror.site.seen.clear()
+    server = {"ROCMENV_THEROCK_MIRROR": f"{mirror.site.url}/rocm"}
+    rocmenv("add-target", "-q", "gfx942", "--to", "10.0.0", **server).fine()
+    asked = {Path(r.path).name.partition("10.0")[0] for r in mirror.site.seen if ".deb" in r.path}
+    assert asked == {"amdrocm-core-sdk", "amdrocm-blas"}
+    assert len([r for r in mirror.site.seen if ".deb" in r.path]) == 2
+    item = registry.find(root, Version.parse("10.0.0"))
+    assert (Path(item.prefix) / "lib/gfx942/where").read_text().endswith(f"echo {item.prefix}\n")
+    names = {part.name for part in item.receipt.items}
+    assert {"amdrocm-blas10.0-gfx1100", "amdrocm-blas10.0-gfx942"} < names
+    rocmenv("verify", "--deep", "10.0.0").fine()
+    added = root.manifest(item.version).read_text()
+    install("10.0.0", "--profile", "sdk", "--gpu", "gfx1100,gfx942", "--reinstall", "-q").fine()
+    assert root.manifest(item.version).read_text() == added
+    assert registry.find(root, item.version).receipt.notes == item.receipt.notes
+
+
 def test_another_release_of_the_series_is_not_mixed_in(
     install: Callable[..., Result], root: Root
 ) -> None:
@@ -234,6 +279,13 @@ def test_parts_without_code_for_a_gpu_are_taken_as_they_are(built: list[Path]) -
     assert names == ["amdrocm-core-dev10.0", "amdrocm-base10.0", "amdrocm-blas10.0-gfx1100"]
     with pytest.raises(ResolveError, match="10.0.0 is not built for gfx90a"):
         native.roots(index, Version.parse("10.0.0"), replace(request, targets=("gfx90a",)))
+
+
+def test_without_a_gpu_the_packages_of_one_are_taken(built: list[Path]) -> None:
+    index = Index("".join(stanza(path, path.name) + "\n" for path in built))
+    request = Request(profile="libraries", bare=True, families=FAMILIES)
+    names = [root.split()[0] for root in native.roots(index, Version.parse("10.0.0"), request)]
+    assert names == ["amdrocm-core-dev10.0", "amdrocm-base10.0", "amdrocm-blas10.0-gfx1100"]
 
 
 def test_an_own_key_is_pinned(install: Callable[..., Result]) -> None:

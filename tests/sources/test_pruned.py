@@ -88,6 +88,8 @@ def test_code_of_other_gpus_is_left_out(call: Callable[..., Result], tmp_path: P
         (("--gpu", "all", "--prune-targets"), {}),
         (("--prune-targets",), {}),
         (("--gpu", "gfx90a,gfx1100", "--prune-targets"), {}),
+        (("--gpu", "none", "--no-prune-targets"), {}),
+        (("--no-prune-targets",), {"ROCMENV_TARGETS": "none", "ROCMENV_PRUNE_TARGETS": "1"}),
     ],
 )
 def test_nothing_is_left_out_unasked_or_for_unknown_gpus(
@@ -106,6 +108,51 @@ def test_the_setting_decides_where_no_word_does(
     call("config", "set", "prune_targets", "true").fine()
     call(*INSTALL, ROCMENV_TARGETS="gfx90a").fine()
     assert has(tmp_path) == {n for n in KERNELS if "gfx1100" not in n}
+
+
+@pytest.mark.parametrize(
+    ("words", "environ"),
+    [
+        (("--gpu", "none"), {}),
+        (("--gpu", "None", "--prune-targets"), {}),
+        ((), {"ROCMENV_TARGETS": "none"}),
+        # What is the default anyway says nothing.
+        (("--gpu", "none"), {"ROCMENV_PRUNE_TARGETS": "0"}),
+        (("--gpu", "none"), {"HSA_OVERRIDE_GFX_VERSION": "9.0.10"}),
+    ],
+)
+def test_a_machine_without_a_gpu_gets_no_kernels(
+    call: Callable[..., Result], tmp_path: Path, words: tuple[str, ...], environ: dict[str, str]
+) -> None:
+    call(*INSTALL, *words, **environ).fine()
+    left = {name for name in KERNELS if "gfx" not in name}
+    assert has(tmp_path) == left
+    root = Root(tmp_path / "root")
+    receipt = registry.find(root, Version.parse("6.3.0")).receipt
+    assert receipt.targets == ("none",)
+    call("verify", "6.3.0", "--deep").fine()
+    assert "had no effect" in call(*INSTALL, "--gpu", "gfx90a").err
+    assert "had no effect" not in call(*INSTALL, "--gpu", "none").err
+    assert "is no GPU to add" in call("add-target", "none", "--to", "6.3.0").refused(2)
+    call("add-target", "-q", "gfx90a", "--to", "6.3.0").fine()
+    assert has(tmp_path) == left | GFX90A
+    assert registry.find(root, Version.parse("6.3.0")).receipt.targets == ("gfx90a",)
+    call("verify", "6.3.0", "--deep").fine()
+
+
+def test_a_lock_for_no_gpu(call: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / ".rocm-version").write_text("6.3.0\n")
+    call("lock", "--with", "rocblas", "--gpu", "none").fine()
+    text = (tmp_path / "rocm.lock").read_text()
+    assert "prune = true" in text
+    assert '"none"' in text
+    call("install", "--locked").fine()
+    assert has(tmp_path) == {name for name in KERNELS if "gfx" not in name}
+    receipt = registry.find(Root(tmp_path / "root"), Version.parse("6.3.0")).receipt
+    assert receipt.targets == ("none",)
+    # The same lock is made of what is installed.
+    call("lock", "--with", "rocblas", "--gpu", "none").fine()
+    assert (tmp_path / "rocm.lock").read_text() == text
 
 
 def test_a_gpu_is_added_later(call: Callable[..., Result], tmp_path: Path) -> None:

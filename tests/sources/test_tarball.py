@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from rocmenv.model.receipt import Pruned
 from rocmenv.model.version import Version
 from rocmenv.sources import therock
+from rocmenv.sources.archive_groups import choose_group
 from rocmenv.sources.index_page import Page, read_page
-from rocmenv.sources.tarball import archives, choose_group
+from rocmenv.sources.tarball import archives
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
@@ -407,13 +409,40 @@ def test_a_page_that_is_no_list_is_told_before_those_that_are_gone(
     assert message.endswith("it begins `<html>Moved, for good</html>`")
 
 
-def test_nothing_of_an_archive_is_left_out_for_none(
-    call: Callable[..., Result], vendor: Vendor
+@pytest.mark.parametrize(
+    ("groups", "taken"),
+    [
+        (("multiarch", "gfx94X-dcgpu", "gfx110X-all"), "gfx94X-dcgpu"),
+        (("multiarch",), "multiarch"),
+    ],
+)
+def test_without_a_gpu_the_smallest_archive_is_taken_without_its_kernels(
+    call: Callable[..., Result], vendor: Vendor, root: Root, groups: tuple[str, ...], taken: str
 ) -> None:
-    vendor.has("core/tarball", name("multiarch", "10.0.1"))
-    result = call("install", "10.0.1", "--dry-run", "--gpu", "none")
-    assert result.fine()
-    assert "`none` leaves nothing out" in result.err
+    vendor.has("core/tarball", *(name(group, "10.0.1") for group in groups))
+    result = call("install", "10.0.1", "--gpu", "none")
+    assert result.fine() == ""
+    assert f"that for {taken} is taken" in result.err
+    item = registry.find(root, Version.parse("10.0.1"))
+    assert (item.receipt.items[0].name, item.receipt.targets) == (name(taken, "10.0.1"), ("none",))
+    assert not (Path(item.prefix) / ".kpack/blas_gfx1100.kpack").exists()
+    assert (Path(item.prefix) / "bin/hipcc").exists()
+
+
+def test_an_upgrade_leaves_out_what_the_old_version_did(
+    call: Callable[..., Result], vendor: Vendor, root: Root
+) -> None:
+    for version in ("7.14.0", "7.14.1"):
+        vendor.has("tarball-multi-arch", name("multiarch", version))
+    for words, targets in (
+        (("--gpu", "gfx942", "--prune-targets"), ("gfx942",)),
+        (("--gpu", "none"), ("none",)),
+    ):
+        call("install", "7.14.0", *words).fine()
+        call("upgrade", "7.14.0", "-q").fine()
+        receipt = registry.find(root, Version.parse("7.14.1")).receipt
+        assert (receipt.targets, receipt.pruned) == (targets, Pruned(1, 4))
+        call("uninstall", "7.14.1").fine()
 
 
 def test_an_upgrade_is_for_the_same_gpus(

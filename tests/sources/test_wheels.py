@@ -314,6 +314,17 @@ def test_without_a_gpu_the_code_for_all_is_taken(call: Callable[..., Result], in
     )
 
 
+def test_for_no_gpu_no_code_for_one_is_taken(
+    call: Callable[..., Result], index: Index, root: Root
+) -> None:
+    index.has_release()
+    call("install", "10.0.0", "--channel", "wheels", "--profile", "sdk", "--gpu", "none").fine()
+    item = registry.find(root, Version.parse("10.0.0"))
+    assert [name for name in projects(item) if "device" in name] == []
+    assert "rocm-sdk-libraries" in projects(item)
+    assert item.receipt.targets == ("none",)
+
+
 def test_the_run_time_alone_has_the_core_for_its_prefix(
     make: Callable[..., Installed], index: Index
 ) -> None:

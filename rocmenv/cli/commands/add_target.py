@@ -15,6 +15,7 @@ from rocmenv.ops import add_target as ops
 from rocmenv.ops import current
 from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.install import install, options
+from rocmenv.ops.rehash import tidy_if_stopped
 from rocmenv.settings import Settings
 from rocmenv.store.lock import must_be_writable
 
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
 def command(ctx: Context, /, targets: tuple[str, ...], word: str | None, **given: Any) -> None:  # noqa: ANN401 - each is of its option's type
     """Add GPUs to a version that was installed for others; the selected one without --to.
 
-    It is made anew beside the old one, with what its receipt says, and takes its place when
-    it is whole.
+    Only the packages that have what was left out for them are fetched. The new version is
+    made beside the old one, of the same files where it can, and takes its place when it is
+    whole. TARGET is as in `--gpu`; `all` adds every GPU.
     """
     if not targets:
         msg = "name the GPUs to add"
@@ -49,6 +51,7 @@ def command(ctx: Context, /, targets: tuple[str, ...], word: str | None, **given
         raise UsageError(msg, hint="name an installed version: `--to VERSION`")
     fresh = ops.missing(item, targets)
     if not fresh:
+        tidy_if_stopped(ctx.process, ctx.root)  # a call that was killed may have been the one
         if given["as_json"]:
             say_json({"version": str(item.version), "added": []})
         elif not given["quiet"]:
@@ -66,11 +69,16 @@ def _add(ctx: Context, item: Installed, fresh: tuple[str, ...], given: dict[str,
     made = ops.plan(ctx.process, ctx.root, settings, item, fresh, downloads, report)
     size = amount(made.download) if made.download is not None else "an unknown size"
     if given["dry_run"]:
-        tell(f"rocmenv: {item.version} with {' '.join(fresh)}: {size} to download")
+        if given["as_json"]:
+            words = {"version": str(item.version), "added": list(fresh)}
+            say_json({**words, "download": made.download})
+        else:
+            tell(f"rocmenv: {item.version} with {' '.join(fresh)}: {size} to download")
         return
     how = options(settings, given["jobs"], keep=False, reinstall=True)
     done = install(ctx.process, ctx.root, made, downloads, how, report)
     if given["as_json"]:
         say_json({"version": str(done.version), "added": list(fresh)})
     elif not given["quiet"]:
-        tell(f"rocmenv: {done.version} has code for {' '.join(done.receipt.targets)} now")
+        targets = " ".join(done.receipt.targets) or "every GPU"
+        tell(f"rocmenv: {done.version} has code for {targets} now")

@@ -77,7 +77,7 @@ _CHOICES = (
     "gpus",
     metavar="TARGET",
     multiple=True,
-    help="A GPU to install for, such as gfx1100, a family, or `all`; else those found.",
+    help="A GPU to install for, such as gfx1100, a family, `all` or `none`; else those found.",
     shell_complete=complete_target,
 )
 @click.option(
@@ -276,7 +276,7 @@ def _wish(spec: str, given: dict[str, object], settings: Settings) -> Wish:
         request=Request(
             profile=_text(given["profile"]) or settings["profile"],
             extra=_words(given["extra"]),
-            prune=bool(settings["prune_targets"] if given["prune"] is None else given["prune"]),
+            prune=None if given["prune"] is None else bool(given["prune"]),
             suite=_text(given["suite"]),
             mirror=_text(given["mirror"]),
             keyring=_text(given["keyring"]),

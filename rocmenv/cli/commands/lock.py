@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "gpus",
     metavar="TARGET",
     multiple=True,
-    help="A GPU to lock for, a family, or `all`; else those found.",
+    help="A GPU to lock for, a family, `all` or `none`; else those found.",
     shell_complete=complete_target,
 )
 @click.option(
@@ -87,7 +87,7 @@ def _wish(spec: str, given: dict[str, Any], settings: Settings) -> Wish:
         mirror=given["mirror"],
         keyring=given["keyring"],
         fingerprint=given["fingerprint"],
-        prune=settings["prune_targets"] if given["prune"] is None else given["prune"],
+        prune=given["prune"],
     )
     return Wish(
         spec=spec,

@@ -14,7 +14,9 @@ from rocmenv.ops.uninstall import removable, uninstall
 
 @click.command("uninstall")
 @click.argument("version", shell_complete=complete_install)
-@click.option("-y", "--yes", is_flag=True, help="Also when it is active, pinned or the default.")
+@click.option(
+    "-y", "--yes", is_flag=True, help="Also when it is active, in use, pinned or the default."
+)
 @click.pass_obj
 def command(ctx: Context, version: str, *, yes: bool) -> None:
     """Remove VERSION from the root.

@@ -108,7 +108,7 @@ def _one(ctx: Context, step: Step, how: _How) -> dict[str, Any]:
             return row | _shown(ctx, step, how)
         if not step.is_there:
             made = ops.plan(ctx.process, ctx.root, step, how.downloads, how.report)
-            ops.install_new(ctx.process, ctx.root, made, how.downloads, how.options, how.report)
+            installing.install(ctx.process, ctx.root, made, how.downloads, how.options, how.report)
         result = ops.settle(
             ctx.process,
             ctx.root,

@@ -353,6 +353,15 @@ def test_packages_for_gpus(
     assert {package.version for package in made.packages} == {"10.0.0-1"}
 
 
+def test_without_a_gpu_the_packages_of_one_are_taken(
+    stable: RpmPlace, downloads: Downloads
+) -> None:
+    release = Version.parse("10.0.0")
+    made = plan(stable, release, release, Request("sdk", bare=True, prune=True), downloads)
+    names = [p.name.removeprefix("amdrocm-").replace("10.0", "") for p in made.packages]
+    assert names == ["base", "blas-gfx1100", "core-sdk-gfx1100"]
+
+
 def test_a_core_tree_is_built(stable: RpmPlace, downloads: Downloads, tmp_path: Path) -> None:
     release = Version.parse("10.0.1")
     made = plan(
