@@ -16,7 +16,7 @@ from rocmenv.model.receipt import Item
 from rocmenv.model.version import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 LOCK_NAME = "rocm.lock"
 SCHEMA = 1
@@ -51,12 +51,7 @@ class Locked:
         """The same files below another base address."""
         if mirror is None or not self.mirror:
             return self
-        old, new = self.mirror.rstrip("/") + "/", mirror.rstrip("/") + "/"
-        moved = tuple(
-            replace(i, url=new + i.url.removeprefix(old)) if i.url.startswith(old) else i
-            for i in self.items
-        )
-        return replace(self, mirror=mirror, items=moved)
+        return replace(self, mirror=mirror, items=moved(self.items, self.mirror, mirror))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +95,14 @@ class Lock:
             return cls(tuple(sorted(platforms, key=lambda p: p.platform)))
         except (KeyError, TypeError, ValueError, AttributeError, InvalidVersionError) as error:
             raise no_lock(path, f"{error.__class__.__name__}: {error}") from error
+
+
+def moved(items: Iterable[Item], old: str, new: str) -> tuple[Item, ...]:
+    """`items` with the base address `new` where they have `old`."""
+    old, new = old.rstrip("/") + "/", new.rstrip("/") + "/"
+    return tuple(
+        replace(i, url=new + i.url.removeprefix(old)) if i.url.startswith(old) else i for i in items
+    )
 
 
 def no_lock(path: str, why: str) -> PinError:

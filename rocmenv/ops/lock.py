@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rocmenv.errors import PinError, ResolveError, UsageError
+from rocmenv.errors import PinError, UsageError
 from rocmenv.fetch.connection import without_account
-from rocmenv.model.lock import LOCK_NAME, Lock, Locked, no_lock
+from rocmenv.model.lock import LOCK_NAME, Lock, Locked, moved, no_lock
 from rocmenv.model.release import Artifact
 from rocmenv.model.selection import PIN_NAME, Origin, Selection, Source
 from rocmenv.ops import current
 from rocmenv.ops.plan import channel_of, completed, for_gpus, make_plan, target
+from rocmenv.sources.base import FromIndexes
 from rocmenv.sources.catalog import checked_mirror, is_legacy
 from rocmenv.sources.catalog_file import load
 from rocmenv.store import pins, registry
@@ -116,13 +117,11 @@ def make(
         version, channel, origin = receipt.version, receipt.source, receipt.origin
     else:
         plan = make_plan(process, root, settings, wish, downloads, report)
-        if plan.channel == "wheels":
-            msg = "what wheels need besides themselves is known once they are installed"
-            again = " --reinstall" if root.receipt(plan.version).is_file() else ""
-            command = f"rocmenv install{again} {plan.version} --channel wheels"
-            hint = f"install them in this form first, with the same options: `{command}`"
-            raise ResolveError(msg, hint=hint)
+        for note in plan.notes:
+            report.note(note)
         request, items = plan.request, _whole(root, plan, downloads, report)
+        if isinstance(plan, FromIndexes):
+            plan.remembered.keep()
         version, channel, origin = plan.version, plan.channel, plan.origin
     return Locked(
         platform=platform_name(),
@@ -219,15 +218,27 @@ def _whole(root: Root, plan: Plan, downloads: Downloads, report: Reporter) -> Se
     if missing:
         report.start("downloading what has no published digest", sum(i.size for i in missing))
     try:
-        fetched = {i.url: _fetched(i, downloads, report) for i in missing}
+        if plan.channel == "wheels":
+            return _wheels(plan, known, report)
+        fetched = {i.url: _fetched(i, plan.request.mirror, downloads, report) for i in missing}
     finally:
         if missing:
             report.finish()
     return [i if i.sha256 else fetched.get(i.url) or known[i.url] for i in plan.items]
 
 
-def _fetched(item: Item, downloads: Downloads, report: Reporter) -> Item:
-    path = downloads.fetch(Artifact(item.url, item.name, item.size or None), report.advance)
+def _wheels(plan: Plan, known: dict[str, Item], report: Reporter) -> Sequence[Item]:
+    from rocmenv.sources.wheels import WheelsPlan  # noqa: PLC0415 - for wheels alone
+
+    if not isinstance(plan, WheelsPlan):  # no other plan is of this channel
+        raise TypeError
+    return plan.locked(known, report.advance)
+
+
+def _fetched(item: Item, mirror: str | None, downloads: Downloads, report: Reporter) -> Item:
+    # What a plan says of itself has no password; the mirror's address may.
+    (at,) = moved([item], without_account(mirror), mirror) if mirror else (item,)
+    path = downloads.fetch(Artifact(at.url, item.name, item.size or None), report.advance)
     return replace(item, size=path.stat().st_size, sha256=path.name)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rocmenv.errors import ResolveError, visible
+from rocmenv.fetch.connection import without_account
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Part, Request
@@ -15,6 +16,7 @@ from rocmenv.sources.packages import assemble, job_of
 from rocmenv.sources.recipes import recipe_of
 from rocmenv.sources.remembered import Remembered
 from rocmenv.sources.tarball import Archive, TarballPlan
+from rocmenv.sources.therock import check_host
 
 if TYPE_CHECKING:
     from rocmenv.fetch.transfer import Downloads
@@ -57,8 +59,8 @@ class LockedFiles:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """The locked files."""
-        return self.locked.items
+        """The locked files; a mirror's account is not for receipts."""
+        return _plain(self.locked)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -80,7 +82,7 @@ class LockedPackages(LockedFiles):
 
     def build(self, work: Work) -> Built:
         """Fetch the files, which must have the locked digests, and make a prefix of them."""
-        jobs = [job_of(item, self.recipe) for item in self.items]
+        jobs = [job_of(item, self.recipe) for item in self.locked.items]
         return assemble(self.recipe, jobs, self.items, work, self.request.keep())
 
 
@@ -91,34 +93,37 @@ class LockedWheels(LockedFiles):
     def build(self, work: Work) -> Built:
         """Fetch the files, which must have the locked digests, and fill an environment."""
         from rocmenv.sources.wheel_fill import fill  # noqa: PLC0415 - for wheels alone
+        from rocmenv.sources.wheel_needs import must_be_whole  # noqa: PLC0415 - as above
 
         fetched = []
-        for item in self.items:
-            name = unquote(item.url.rpartition("/")[2])
-            artifact = Artifact(item.url, name, item.size, item.sha256)
+        for item, at in zip(self.items, self.locked.items, strict=True):
+            artifact = Artifact(at.url, _name(at), at.size, at.sha256)
             fetched.append((item, work.downloads.fetch(artifact, work.on_bytes)))
+        must_be_whole([(_name(item), path) for item, path in fetched])
         return fill(fetched, work)
 
 
 def plan(data: Catalog, locked: Locked, downloads: Downloads) -> Plan:
     """The plan for a lock's entry; reads nothing.
 
-    `ResolveError` for a channel that cannot be installed from a lock.
+    `ResolveError` for a channel that cannot be installed from a lock, `HostError` when this
+    machine cannot use what is in it.
     """
     recipe = recipe_of(locked.channel, data, locked.version.without_local)
     if recipe is not None:
         return LockedPackages(locked, recipe=recipe)
     if locked.channel == "tarball" and len(locked.items) == 1:
+        check_host(locked.version)
         return _tarball(locked, downloads)
     if locked.channel == "wheels":
-        return LockedWheels(locked)
+        return _wheels(locked)
     msg = f"this rocmenv cannot install from a lock what the channel {visible(locked.channel)} gave"
     raise ResolveError(msg, hint="update rocmenv, or lock another channel: `rocmenv lock`")
 
 
 def refuse_incomplete(locked: Locked, mirror: str, downloads: Downloads) -> None:
     """`NotThereError` when the mirror is known to lack a file of the lock."""
-    error = missing(locked.items, mirror, downloads)
+    error = missing(_plain(locked), mirror, downloads)
     if error is not None:
         msg = f"{error.message}, though the lock names it"
         hint = "`rocmenv mirror --locked --to DIR` makes a mirror with all of them"
@@ -127,8 +132,8 @@ def refuse_incomplete(locked: Locked, mirror: str, downloads: Downloads) -> None
 
 def _tarball(locked: Locked, downloads: Downloads) -> TarballPlan:
     (item,) = locked.items
-    index, _, name = item.url.rpartition("/")
-    archive = Archive(unquote(name), "linux", "", item.version, index, size=item.size)
+    index = item.url.rpartition("/")[0]
+    archive = Archive(_name(item), "linux", "", item.version, index, size=item.size)
     return TarballPlan(
         version=locked.version,
         archive=archive,
@@ -136,6 +141,23 @@ def _tarball(locked: Locked, downloads: Downloads) -> TarballPlan:
         remembered=Remembered(downloads),
         request=_request(locked),
     )
+
+
+def _wheels(locked: Locked) -> LockedWheels:
+    from rocmenv.sources.wheel_index import check_machine  # noqa: PLC0415 - for wheels alone
+
+    check_host(locked.version)
+    for item in locked.items:
+        check_machine(_name(item))
+    return LockedWheels(locked)
+
+
+def _plain(locked: Locked) -> tuple[Item, ...]:
+    return tuple(replace(item, url=without_account(item.url)) for item in locked.items)
+
+
+def _name(item: Item) -> str:
+    return unquote(item.url.rpartition("/")[2])
 
 
 def _request(locked: Locked) -> Request:

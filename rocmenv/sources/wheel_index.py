@@ -18,7 +18,7 @@ from packaging.utils import parse_sdist_filename as parse_sources
 from packaging.utils import parse_wheel_filename as parse_wheel
 from packaging.version import InvalidVersion, Version
 
-from rocmenv.errors import HostError, RepositoryError
+from rocmenv.errors import ArchiveError, HostError, RepositoryError, visible
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.sources.simple_index import is_same_place, read_names, read_project
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 META = "rocm"
 """The project that stands for a release; it comes as sources."""
+LOCK_ANEW = "lock anew: `rocmenv lock --channel wheels`"
 _NO_NAME = (InvalidSdistFilename, InvalidWheelFilename, InvalidVersion)
 
 
@@ -97,14 +98,7 @@ class WheelIndex:
             )
             hint = "name the index that has the files itself: `--mirror URL`"
             raise RepositoryError(msg, hint=hint)
-        here = ".".join(map(str, sys.version_info[:3]))
-        try:
-            fits = SpecifierSet(pick.file.python).contains(here, prereleases=True)
-        except InvalidSpecifier:
-            fits = True  # as installers do with a range that nobody can read
-        if not fits:
-            msg = f"`{pick.file.name}` needs Python {pick.file.python}, and rocmenv runs on {here}"
-            raise HostError(msg, hint="run rocmenv with another Python, or `--channel tarball`")
+        check_python(pick.file.python, pick.file.name)
         return pick
 
     def _picks(self, project: str) -> list[Pick]:
@@ -112,14 +106,48 @@ class WheelIndex:
         return list(_picks(project, files))
 
 
+def check_python(wanted: str, name: str) -> None:
+    """`HostError` when `name` is for a range of Python releases without the one that runs this."""
+    here = ".".join(map(str, sys.version_info[:3]))
+    try:
+        fits = SpecifierSet(wanted).contains(here, prereleases=True)
+    except InvalidSpecifier:
+        fits = True  # as installers do with a range that nobody can read
+    if not fits:
+        msg = f"`{name}` needs Python {wanted}, and rocmenv runs on {here}"
+        hint = "run rocmenv with another Python, or `--channel tarball`"
+        raise HostError(msg, hint=hint)
+
+
+def check_machine(name: str) -> None:
+    """`HostError` when this Python on this machine cannot use the wheel `name`.
+
+    `ArchiveError` when that is not the name of a wheel or of sources.
+    """
+    read_name(name)
+    if name.endswith(".whl") and _order().keys().isdisjoint(parse_wheel(name)[3]):
+        here = next(iter(_order()))
+        msg = f"`{name}` is not for the Python that rocmenv runs on, which is {here}"
+        raise HostError(msg, hint=LOCK_ANEW)
+
+
+def read_name(name: str) -> tuple[str, Version]:
+    """The project and version of a wheel or of sources, by the file's name.
+
+    `ArchiveError` for a name of another form.
+    """
+    try:
+        return parse_wheel(name)[:2] if name.endswith(".whl") else parse_sources(name)
+    except _NO_NAME as error:
+        msg = f"{visible(name, 200)} is not the name of a wheel"
+        raise ArchiveError(msg, hint=LOCK_ANEW) from error
+
+
 def _picks(project: str, files: Iterable[Offered]) -> Iterable[Pick]:
     for file in files:
         try:
-            if file.name.endswith(".whl"):
-                name, version, _, _ = parse_wheel(file.name)
-            else:
-                name, version = parse_sources(file.name)
-        except _NO_NAME:
+            name, version = read_name(file.name)
+        except ArchiveError:
             continue  # signatures, metadata, and other things beside the files
         if name == project:
             yield Pick(project, version, file)

@@ -7,16 +7,14 @@ is the SHA-256 of each download.
 
 from __future__ import annotations
 
-import zipfile
+import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from email.parser import HeaderParser
 from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
-
-from rocmenv.errors import ArchiveError, RepositoryError
-from rocmenv.fetch.connection import shown, without_account
+from rocmenv.errors import ArchiveError
+from rocmenv.fetch.connection import without_account
+from rocmenv.fetch.parts import NoPartsError
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Built, Part
@@ -24,9 +22,10 @@ from rocmenv.sources.remembered import Remembered
 from rocmenv.sources.therock import check_host
 from rocmenv.sources.wheel_choice import choose
 from rocmenv.sources.wheel_fill import fill
+from rocmenv.sources.wheel_needs import needed_by, read_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from rocmenv.fetch.transfer import Downloads
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from rocmenv.sources.catalog import Catalog
     from rocmenv.sources.wheel_index import Pick, WheelIndex
 
-_LONGEST_METADATA = 4 << 20
 # Times the packed size that wheels take on disk, with what the development files unpack to.
 _UNPACKED = 5
 
@@ -95,6 +93,23 @@ class WheelsPlan:
         fetched = list(self._fetch(work))
         return fill([(_item(pick, path), path) for pick, path in fetched], work)
 
+    def locked(
+        self, known: Mapping[str, Item], on_bytes: Callable[[int], None]
+    ) -> tuple[Item, ...]:
+        """All files that an install would take, what the wheels need included, with digests.
+
+        Those that the index tells count, then those of the `known` files by address. Only a
+        file without any, or whose needs cannot be read from afar, is downloaded.
+        """
+        have = {pick.project: pick for pick in self.picks}
+        waiting, items = list(self.picks), []
+        for pick in waiting:
+            item, text = _looked_up(pick, self.remembered, known, on_bytes)
+            items.append(item)
+            if not pick.is_sources:
+                waiting.extend(needed_by(pick, text, self.index, have))
+        return tuple(items)
+
     def _fetch(self, work: Work) -> Iterator[tuple[Pick, Path]]:
         """Each file of the plan, and what these need besides, from the same index."""
         waiting = list(self.picks)
@@ -104,36 +119,9 @@ class WheelsPlan:
             artifact = Artifact(file.url, file.name, file.size, file.sha256)
             path = work.downloads.fetch(artifact, work.on_bytes)
             yield pick, path
-            waiting.extend(needed_by(pick, path, self.index, have))
-
-
-def needed_by(pick: Pick, path: Path, index: WheelIndex, have: dict[str, Pick]) -> Iterator[Pick]:
-    """What `pick`, whose file is `path`, needs besides `have`, which gets it; from its index.
-
-    `RepositoryError` for what the index lacks, and for what is there in another version.
-    """
-    for need in () if pick.is_sources else _needs(path, pick.file.name):
-        name = canonicalize_name(need.name)
-        if name not in have:
-            have[name] = _needed(pick, need, index)
-            yield have[name]
-        elif not need.specifier.contains(have[name].version, prereleases=True):
-            msg = f"`{pick.file.name}` needs {need}, and the release has {have[name].version}"
-            raise RepositoryError(msg, hint="`--channel tarball` needs no packages")
-
-
-def _needed(pick: Pick, need: Requirement, index: WheelIndex) -> Pick:
-    found = index.find(
-        canonicalize_name(need.name),
-        lambda version: need.specifier.contains(version, prereleases=True),
-    )
-    if found is None:
-        msg = (
-            f"`{pick.file.name}` needs {need}, which {shown(index.url)} does not have; "
-            "no other index is asked"
-        )
-        raise RepositoryError(msg, hint="`--mirror URL` names an index that has it")
-    return found
+            if not pick.is_sources:
+                text = read_metadata(path, file.name)
+                waiting.extend(needed_by(pick, text, self.index, have))
 
 
 def plan(
@@ -153,28 +141,48 @@ def plan(
     )
 
 
-def _needs(path: Path, name: str) -> list[Requirement]:
-    """What a wheel needs on this machine, extras apart."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            inside = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
-            with archive.open(min(inside, key=len)) as file:
-                text = file.read(_LONGEST_METADATA).decode("utf-8")
-        found = [Requirement(t) for t in HeaderParser().parsestr(text).get_all("Requires-Dist", [])]
-    except Exception as error:
-        # zipfile has no word of its own for most of what can be wrong with a file.
-        msg = f"`{name}` is not a wheel whose needs can be read ({error})"
-        raise ArchiveError(
-            msg, hint="another place may have a whole one: `--mirror URL`"
-        ) from error
-    return [need for need in found if need.marker is None or need.marker.evaluate({"extra": ""})]
-
-
 def with_size(pick: Pick, downloads: Downloads) -> Pick:
     """The pick with the size of its file as the server tells it, where it does."""
     if pick.file.size is not None:
         return pick
     return replace(pick, file=replace(pick.file, size=downloads.size(pick.file.url)))
+
+
+def _looked_up(
+    pick: Pick, remembered: Remembered, known: Mapping[str, Item], on_bytes: Callable[[int], None]
+) -> tuple[Item, str]:
+    """One file for a lock, and the metadata of a wheel."""
+    file, downloads = pick.file, remembered.downloads
+    url = without_account(file.url)
+    if file.sha256 is None and url in known:
+        file = replace(file, sha256=known[url].sha256, size=known[url].size)
+    artifact = Artifact(file.url, file.name, file.size, file.sha256)
+    if file.sha256 is not None and downloads.cached(artifact) is None:
+        # The whole one tells what is wrong with it.
+        with suppress(NoPartsError, ArchiveError, ValueError):
+            size, text = _seen_afar(pick, remembered)
+            item = Item(pick.project, url, file.size or size, file.sha256, str(pick.version))
+            return item, text
+    path = downloads.fetch(artifact, on_bytes)
+    return _item(pick, path), "" if pick.is_sources else read_metadata(path, file.name)
+
+
+def _seen_afar(pick: Pick, remembered: Remembered) -> tuple[int, str]:
+    """The size and metadata of a file that stays on the server.
+
+    Nobody vouches for what a server sends of it: an install from the lock reads it again, of
+    the whole file with the right digest.
+    """
+    url, name = pick.file.url, pick.file.name
+
+    def read() -> bytes:
+        with remembered.downloads.parts(url) as file:
+            size = file.seek(0, os.SEEK_END)
+            text = "" if pick.is_sources else read_metadata(file, name)
+        return f"{size}\n{text}".encode()
+
+    size, _, text = remembered.once(f"{url}#metadata", read).decode().partition("\n")
+    return int(size), text
 
 
 def _item(pick: Pick, path: Path) -> Item:

@@ -289,3 +289,44 @@ def test_what_a_lock_says_cannot_steer_the_terminal(
     (project / "rocm.lock").write_text(text.replace('"legacy"', '"\\u001b[31mred"'))
     result = call("install", "-q", root="two")
     assert "`\\x1b[31mred`" in result.refused()
+
+
+@pytest.mark.parametrize("version", ["6.3.0", "10.0.1"])
+def test_a_lock_again_without_a_connection(
+    call: Callable[..., Result],
+    project: Path,
+    vendor: Vendor,  # noqa: F811
+    version: str,
+) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.0.1"))
+    (project / ".rocm-version").write_text(f"{version}\n")
+    refused = call("lock", "--offline", "-q")
+    assert "run the command once without `--offline`" in refused.hint
+    call("lock").fine()
+    result = call("lock", "--offline", "--check")
+    assert (result.status, f"has {version} on" in result.err) == (0, True), result
+
+
+@pytest.mark.parametrize("version", ["6.3.0", "10.0.1"])
+def test_the_account_of_a_mirror_is_used_and_kept_nowhere(
+    call: Callable[..., Result],
+    project: Path,
+    tmp_path: Path,
+    mirror: Mirror,  # noqa: F811
+    vendor: Vendor,  # noqa: F811
+    version: str,
+) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.0.1"))
+    (project / ".rocm-version").write_text(f"{version}\n")
+    environ = {
+        "ROCMENV_MIRROR": mirror.url.replace("//", "//me:secret@"),
+        "ROCMENV_THEROCK_MIRROR": vendor.url.replace("//", "//me:secret@"),
+    }
+    call("lock", **environ).fine()
+    call("install", "--locked", root="two", **environ).fine()
+    seen = mirror.site.seen + vendor.site.seen
+    assert [r.path for r in seen if "Authorization" not in r.headers] == []
+    receipts = list((tmp_path / "two").rglob("*.json"))
+    assert receipts
+    for path in (project / "rocm.lock", *receipts):
+        assert "secret" not in path.read_text()

@@ -105,16 +105,6 @@ def is_clean(root: Root) -> bool:
 # The whole way.
 
 
-def test_how_to_lock_wheels_that_are_there_in_another_form(
-    call: Callable[..., Result], index: Index
-) -> None:
-    index.has_release()
-    call("install", "10.0.0", "--channel", "wheels", "--gpu", "gfx1100").fine()
-    result = call("lock", "10.0.0", "--channel", "wheels", "-q")
-    assert "is known once they are installed" in result.refused()
-    assert "`rocmenv install --reinstall 10.0.0 --channel wheels`" in result.hint
-
-
 def test_the_programs_run_from_the_final_place(
     call: Callable[..., Result], index: Index, root: Root
 ) -> None:
