@@ -112,6 +112,13 @@ def no_lock(path: str, why: str) -> PinError:
     return PinError(f"{path} is not a lock ({why})", hint=hint)
 
 
+def unmerged(path: str) -> PinError:
+    """The refusal for a lock with both sides of a merge in it: one of them, and lock anew."""
+    folder, _, name = path.rpartition("/")
+    take = f"cd {shlex.quote(folder or '.')} && git checkout --ours {name} && rocmenv lock"
+    return PinError(f"{path} has the marks of an unfinished merge", hint=f"take one side: `{take}`")
+
+
 def _rows(locked: Locked) -> Iterator[str]:
     for key, value in (
         ("name", locked.platform),
@@ -146,8 +153,8 @@ def _platform(row: dict[str, Any]) -> Locked:
         origin=_text(row["origin"]),
         mirror=_text(row["mirror"]),
         profile=_text(row["profile"]),
-        extra=tuple(_text(word) for word in row["extra"]),
-        targets=tuple(_text(word) for word in row["targets"]),
+        extra=_texts(row["extra"]),
+        targets=_texts(row["targets"]),
         prune=_truth(row["prune"]),
         items=items,
     )
@@ -175,7 +182,17 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         msg = f"{visible(repr(value))} is not a text"
         raise TypeError(msg)
+    if not value.isprintable():  # it comes with a project, and is shown on terminals
+        msg = f"{visible(value)} has what cannot be printed"
+        raise ValueError(msg)
     return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        msg = f"{visible(repr(value))} is not a list"
+        raise TypeError(msg)
+    return tuple(map(_text, value))
 
 
 def _toml(value: str | tuple[str, ...]) -> str:

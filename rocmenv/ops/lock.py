@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rocmenv.errors import PinError, UsageError
 from rocmenv.fetch.connection import without_account
-from rocmenv.model.lock import LOCK_NAME, Lock, Locked, moved, no_lock
+from rocmenv.model.lock import LOCK_NAME, Lock, Locked, moved, no_lock, unmerged
 from rocmenv.model.release import Artifact
 from rocmenv.model.selection import PIN_NAME, Origin, Selection, Source
+from rocmenv.model.version import Spec
 from rocmenv.ops import current
-from rocmenv.ops.plan import channel_of, completed, for_gpus, make_plan, target
-from rocmenv.sources.base import FromIndexes
+from rocmenv.ops.plan import AUTO, channel_of, completed, for_gpus, make_plan, target
+from rocmenv.ops.targets import ALL
+from rocmenv.sources.base import FromIndexes, Request
 from rocmenv.sources.catalog import checked_mirror, is_legacy
 from rocmenv.sources.catalog_file import load
 from rocmenv.store import pins, registry
@@ -27,16 +30,29 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.receipt import Item, Receipt
-    from rocmenv.model.version import Spec, Version
+    from rocmenv.model.version import Version
     from rocmenv.ops.plan import Wish
     from rocmenv.ops.report import Reporter
     from rocmenv.process import Process
     from rocmenv.settings import Settings
-    from rocmenv.sources.base import Plan, Request
+    from rocmenv.sources.base import Plan
     from rocmenv.sources.catalog import Catalog
     from rocmenv.store.paths import Root
 
 _LIMIT = 64 << 20
+# What git puts before the first side of a conflict.
+_UNMERGED = re.compile(r"^<{7}( |\r?$)", re.MULTILINE)
+
+
+class Choices(NamedTuple):
+    """What a lock is made with where nobody says otherwise; `gpus` are words of `--gpu`."""
+
+    channel: str
+    profile: str
+    extra: tuple[str, ...]
+    gpus: tuple[str, ...]
+    prune: bool
+    mirror: str | None
 
 
 def platform_name() -> str:
@@ -56,6 +72,7 @@ def nearest(folder: str) -> Path | None:
 
 def read(path: Path) -> Lock:
     """The lock at `path`; `PinError` when it is none, or cannot be read."""
+    text = ""
     try:
         with path.open("rb") as file:
             text = file.read(_LIMIT).decode("utf-8-sig")
@@ -64,6 +81,8 @@ def read(path: Path) -> Lock:
         msg = f"{path} cannot be read ({error.strerror})"
         raise PinError(msg, hint=f"check its rights: `ls -l {shlex.quote(str(path))}`") from error
     except (ValueError, RecursionError) as error:
+        if _UNMERGED.search(text):
+            raise unmerged(str(path)) from error
         raise no_lock(str(path), str(error)) from error
 
 
@@ -107,7 +126,7 @@ def make(
 
     An install that the wish would make, in the same form, tells all of it without a network.
     Else indexes are read, and files whose digest nobody publishes are downloaded once. Raises
-    as planning and downloading do, and `ResolveError` for what has no files to lock.
+    as planning and downloading do.
     """
     data = load(root.catalog)
     found = _installed(process, root, settings, data, wish)
@@ -138,6 +157,39 @@ def make(
     )
 
 
+def choices(root: Root, settings: Settings, path: Path, spec: str) -> Choices:
+    """What a lock of `spec` at `path` is made with: as it was for this platform, if it is there.
+
+    Else as the settings say, and for this machine's GPUs. So a lock that is made again, or
+    checked on another machine, differs by what is published alone. Raises as `read`.
+    """
+    before = read(path).on(platform_name()) if path.is_file() else None
+    by_settings = (settings["channel"], settings["profile"], settings["prune_targets"])
+    if before is None:
+        return Choices(by_settings[0], by_settings[1], (), (), by_settings[2], None)
+    data = load(root.catalog)
+    release = before.version.without_local
+    is_own = before.channel == channel_of(data, release, AUTO)
+    is_same = Spec.parse(spec).fits(before.version)
+    return Choices(
+        # A release's own channel may be none of another release's.
+        channel=before.channel if is_same or not is_own else by_settings[0],
+        profile=before.profile or by_settings[1],
+        extra=before.extra,
+        gpus=before.targets or (ALL,),
+        prune=before.prune if before.targets else by_settings[2],
+        mirror=_own_mirror(data, settings, before),
+    )
+
+
+def _own_mirror(data: Catalog, settings: Settings, before: Locked) -> str | None:
+    """The mirror that a lock was made from, where no setting names one and it is not AMD's."""
+    group = "legacy" if is_legacy(data, before.version.without_local) else "therock"
+    usual = _base(data, before.channel, before.version, Request())
+    is_usual = before.mirror in ("", usual) or settings[f"{group}.mirror"]
+    return None if is_usual else before.mirror
+
+
 def _installed(
     process: Process, root: Root, settings: Settings, data: Catalog, wish: Wish
 ) -> tuple[Receipt, Request] | None:
@@ -150,9 +202,11 @@ def _installed(
     channel = channel_of(data, release, wish.channel)
     request = completed(wish.request, settings, is_legacy=is_legacy(data, release))
     request, _, _ = for_gpus(process, settings, wish.gpus, request, release)
+    base = _base(data, channel, version, request)
     is_same = (
         receipt.source == channel
         and all(item.sha256 for item in receipt.items)
+        and (not base or any(i.url.startswith(f"{base.rstrip('/')}/") for i in receipt.items))
         and (
             (receipt.profile, receipt.extra, receipt.suite, receipt.targets)
             == (request.profile, request.extra, request.suite or "", request.targets)
@@ -188,6 +242,9 @@ def wanted_at(path: Path) -> Locked:
         raise PinError(msg, hint=f"add it: `cd {shlex.quote(str(path.parent))} && rocmenv lock`")
     pin = path.parent / PIN_NAME
     spec = pins.read(str(pin)) if pin.is_file() else None
+    if spec is not None and spec.is_system:
+        msg = f"{pin} asks for the system's ROCm, and {path} is for {locked.version}"
+        raise PinError(msg, hint=f"remove one of them: `rm {shlex.quote(str(path))}`")
     if spec is not None and not spec.is_alias and not spec.fits(locked.version):
         msg = f"{path} is for {locked.version}, and {pin} asks for {spec}"
         raise PinError(msg, hint=f"lock anew: `cd {shlex.quote(str(path.parent))} && rocmenv lock`")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rocmenv.errors import ResolveError, visible
-from rocmenv.fetch.connection import without_account
+from rocmenv.fetch.connection import shown, without_account
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Part, Request
@@ -122,7 +122,11 @@ def plan(data: Catalog, locked: Locked, downloads: Downloads) -> Plan:
 
 
 def refuse_incomplete(locked: Locked, mirror: str, downloads: Downloads) -> None:
-    """`NotThereError` when the mirror is known to lack a file of the lock."""
+    """Refuse a mirror for which there is no file in the lock, or that is known to lack one."""
+    base = f"{mirror.rstrip('/')}/"
+    if locked.mirror and not any(item.url.startswith(base) for item in locked.items):
+        msg = f"no mirror can stand in for `{shown(locked.items[0].url)}` of the lock"
+        raise ResolveError(msg, hint="lock it from a mirror: `rocmenv lock --mirror URL`")
     error = missing(_plain(locked), mirror, downloads)
     if error is not None:
         msg = f"{error.message}, though the lock names it"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 META = "rocm"
 """The project that stands for a release; it comes as sources."""
-LOCK_ANEW = "lock anew: `rocmenv lock --channel wheels`"
+LOCK_ANEW = "lock anew: `rocmenv lock`"
 _NO_NAME = (InvalidSdistFilename, InvalidWheelFilename, InvalidVersion)
 
 

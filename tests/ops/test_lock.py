@@ -330,3 +330,84 @@ def test_the_account_of_a_mirror_is_used_and_kept_nowhere(
     assert receipts
     for path in (project / "rocm.lock", *receipts):
         assert "secret" not in path.read_text()
+
+
+def test_a_lock_again_keeps_its_choices(call: Callable[..., Result], project: Path) -> None:
+    call("lock", "--profile", "runtime", "--gpu", "gfx1100", "--with", "hipcc").fine()
+    before = (project / "rocm.lock").read_bytes()
+    for root in ("one", "two"):
+        call("lock", "--check", root=root).fine()
+        call("lock", root=root).fine()
+    assert (project / "rocm.lock").read_bytes() == before
+    entry = ops.wanted_at(project / "rocm.lock")
+    assert (entry.profile, entry.targets, entry.extra) == ("runtime", ("gfx1100",), ("hipcc",))
+    call("lock", "--gpu", "all", "--profile", "hip").fine()
+    entry = ops.wanted_at(project / "rocm.lock")
+    assert (entry.profile, entry.targets, entry.extra) == ("hip", (), ("hipcc",))
+
+
+def test_the_own_channel_of_a_release_is_none_of_the_next(
+    call: Callable[..., Result],
+    project: Path,
+    vendor: Vendor,  # noqa: F811
+) -> None:
+    vendor.has("core/tarball", name("multiarch", "10.0.1"))
+    call("lock", "--channel", "legacy").fine()
+    (project / ".rocm-version").write_text("10.0.1\n")
+    result = call("install", "-q")
+    assert "lock anew: `cd " in result.hint
+    call("lock").fine()
+    assert ops.wanted_at(project / "rocm.lock").channel == "tarball"
+
+
+def test_a_lock_again_is_from_the_same_mirror(
+    call: Callable[..., Result],
+    project: Path,
+    mirror: Mirror,  # noqa: F811
+) -> None:
+    call("lock").fine()
+    before = (project / "rocm.lock").read_bytes()
+    call("lock", "--check", ROCMENV_MIRROR="").fine()
+    assert (project / "rocm.lock").read_bytes() == before
+    elsewhere = mirror.url.replace("127.0.0.1", "localhost")
+    call("lock", ROCMENV_MIRROR=elsewhere).fine()
+    assert ops.wanted_at(project / "rocm.lock").mirror == elsewhere
+
+
+def test_an_install_from_another_server_is_not_what_is_locked(
+    call: Callable[..., Result],
+    project: Path,
+    mirror: Mirror,  # noqa: F811
+) -> None:
+    call("install").fine()
+    elsewhere = mirror.url.replace("127.0.0.1", "localhost")
+    call("lock", "--mirror", elsewhere).fine()
+    entry = ops.wanted_at(project / "rocm.lock")
+    assert all(item.url.startswith(f"{elsewhere}/") for item in entry.items)
+    text = (project / "rocm.lock").read_text()
+    (project / "rocm.lock").write_text(
+        text.replace(f'mirror = "{elsewhere}"', 'mirror = "http://x"')
+    )
+    result = call("install", "--locked", "-q", "--mirror", mirror.url, root="two")
+    assert result.refused().startswith("no mirror can stand in for")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_both_sides_of_a_merge(call: Callable[..., Result], project: Path, end: str) -> None:
+    call("lock").fine()
+    side = (project / "rocm.lock").read_text()
+    text = f"<<<<<<< HEAD\n{side}=======\n{side}>>>>>>> other\n".replace("\n", end)
+    (project / "rocm.lock").write_bytes(text.encode())
+    for words in (("install",), ("install", "--locked"), ("lock",)):
+        result = call(*words, "-q")
+        assert result.refused() == f"{project}/rocm.lock has the marks of an unfinished merge"
+        take = f"cd '{project}' && git checkout --ours rocm.lock && rocmenv lock"
+        assert result.hint == f"take one side: `{take}`"
+
+
+def test_a_pin_that_says_system(call: Callable[..., Result], project: Path) -> None:
+    call("lock").fine()
+    (project / ".rocm-version").write_text("system\n")
+    result = call("install", "-q")
+    assert "asks for the system's ROCm" in result.refused()
+    assert result.hint == f"remove one of them: `rm '{project}/rocm.lock'`"

@@ -178,7 +178,7 @@ def test_a_lock_that_lacks_a_wheel(
     ops.write(project / "rocm.lock", replace(entry, items=items))
     result = call("install", "--locked", "-q", root="two")
     assert "needs rocm-bootstrap>=0.2, which is not among the files" in result.refused()
-    assert result.hint == "lock anew: `rocmenv lock --channel wheels`"
+    assert result.hint == "lock anew: `rocmenv lock`"
     assert not (tmp_path / "two/versions/10.0.0").exists()
 
 
