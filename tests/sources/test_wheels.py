@@ -740,3 +740,77 @@ def test_a_wheel_is_what_installers_take(tmp_path: Path) -> None:
 
     subprocess.run([sys.executable, *words, str(tmp_path / name)], check=True)
     assert (place / "rocm_sdk_core-10.0.0.dist-info/RECORD").is_file()
+
+
+def bootstraps(index: Index, make: Callable[..., Installed], need: str) -> list[str]:
+    """The file of `rocm-bootstrap` that is taken where a wheel needs it so."""
+    index.has_release()
+    files = {"rocm_profiler/__init__.py": text("")}
+    index.files.pop("rocm-profiler", None)
+    index.wheel("rocm-profiler", "10.0.0", files, needs=(need,))
+    items = make("10.0.0", "gfx942", profile="full").receipt.items
+    return [i.url.rpartition("/")[2] for i in items if i.name == "rocm-bootstrap"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "need", "taken"),
+    [
+        ("", ">=0.2", "0.3.0"),
+        ('data-yanked="broken"', ">=0.2", "0.2.0"),
+        ('data-yanked="broken"', "==0.3.0", "0.3.0"),
+        ('data-requires-python="&gt;=3.99"', ">=0.2", "0.2.0"),
+    ],
+)
+def test_of_a_range_the_newest_that_may_be_used(
+    make: Callable[..., Installed], index: Index, attributes: str, need: str, taken: str
+) -> None:
+    for version in ("0.1.0", "0.3.0", "0.2.0", "0.4.0rc1"):
+        name = index.wheel("rocm-bootstrap", version, {"b.py": text("")}, tag="py3-none-any")
+        if version == "0.3.0":
+            index.links[name] = f'<a href="{name}" {attributes}>{name}</a>'
+    index.write()
+    found = bootstraps(index, make, f"rocm-bootstrap{need}")
+    assert found == [f"rocm_bootstrap-{taken}-py3-none-any.whl"]
+
+
+def test_a_candidate_is_taken_where_there_is_nothing_else(
+    make: Callable[..., Installed], index: Index
+) -> None:
+    index.wheel("rocm-bootstrap", "0.4.0rc1", {"b.py": text("")}, tag="py3-none-any")
+    assert bootstraps(index, make, "rocm-bootstrap") == ["rocm_bootstrap-0.4.0rc1-py3-none-any.whl"]
+
+
+def test_of_several_builds_the_last(make: Callable[..., Installed], index: Index) -> None:
+    for build in ("", "9-", "10-"):
+        _, data = wheel("rocm-bootstrap", "0.3.0", {"b.py": text(build)}, tag="py3-none-any")
+        index.add("rocm-bootstrap", f"rocm_bootstrap-0.3.0-{build}py3-none-any.whl", data)
+    assert bootstraps(index, make, "rocm-bootstrap") == ["rocm_bootstrap-0.3.0-10-py3-none-any.whl"]
+
+
+@pytest.mark.parametrize(
+    "href", ["http://[x", "//[", "http://h:port/x", "http://h:99999/x", "\\\\x\0"]
+)
+def test_a_link_that_is_none(
+    make: Callable[..., Installed], index: Index, site: Site, href: str
+) -> None:
+    index.has_release()
+    page = "/rocm/whl-next/rocm/"
+    site.files[page] = site.files[page].replace(b"<body>", f'<body><a href="{href}">x</a>'.encode())
+    root = "/rocm/whl-next/"
+    site.files[root] = site.files[root].replace(b"<body>", f'<body><a href="{href}">x</a>'.encode())
+    assert "rocm-sdk-core" in projects(make("10.0.0"))
+    row = {"filename": "rocm-10.0.0.tar.gz", "url": href}
+    site.files[page] = json.dumps({"files": [row]}).encode()
+    refused(make, RocmenvError, "10.0.0")
+
+
+@pytest.mark.parametrize("words", [("devel",), ("libraries",), ("device-gfx942", "libraries")])
+def test_the_names_of_extras(
+    make: Callable[..., Installed], index: Index, words: tuple[str, ...]
+) -> None:
+    """As people write them to pip: `rocm[libraries,devel]`."""
+    index.has_release()
+    found = projects(make("10.0.0", "gfx1100", profile="runtime", extra=words))
+    assert {f"rocm-sdk-{word}" for word in words} <= set(found)
+    assert ("rocm-sdk-device-gfx1100" in found) == ("rocm-sdk-libraries" in found)
+    assert "rocm-sdk-libraries" in found  # which the development files lead into
