@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from rocmenv.errors import ResolveError, visible
 from rocmenv.fetch.connection import shown, without_account
+from rocmenv.fetch.pipeline import download
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Part, Request
@@ -95,12 +96,10 @@ class LockedWheels(LockedFiles):
         from rocmenv.sources.wheel_fill import fill  # noqa: PLC0415 - for wheels alone
         from rocmenv.sources.wheel_needs import must_be_whole  # noqa: PLC0415 - as above
 
-        fetched = []
-        for item, at in zip(self.items, self.locked.items, strict=True):
-            artifact = Artifact(at.url, _name(at), at.size, at.sha256)
-            fetched.append((item, work.downloads.fetch(artifact, work.on_bytes)))
-        must_be_whole([(_name(item), path) for item, path in fetched])
-        return fill(fetched, work)
+        artifacts = [Artifact(i.url, _name(i), i.size, i.sha256) for i in self.locked.items]
+        paths = download(artifacts, work.downloads, work.on_bytes)
+        must_be_whole([(a.name, path) for a, path in zip(artifacts, paths, strict=True)])
+        return fill(list(zip(self.items, paths, strict=True)), work)
 
 
 def plan(data: Catalog, locked: Locked, downloads: Downloads) -> Plan:

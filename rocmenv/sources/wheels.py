@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rocmenv.errors import ArchiveError
 from rocmenv.fetch.connection import without_account
 from rocmenv.fetch.parts import NoPartsError
+from rocmenv.fetch.pipeline import download
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Built, Part
@@ -25,7 +26,7 @@ from rocmenv.sources.wheel_fill import fill
 from rocmenv.sources.wheel_needs import needed_by, read_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rocmenv.fetch.transfer import Downloads
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from rocmenv.sources.catalog import Catalog
     from rocmenv.sources.wheel_index import Pick, WheelIndex
 
+T = TypeVar("T")
 # Times the packed size that wheels take on disk, with what the development files unpack to.
 _UNPACKED = 5
 
@@ -90,8 +92,13 @@ class WheelsPlan:
     def build(self, work: Work) -> Built:
         """Download the wheels, and fill an environment with them and nothing else."""
         self.remembered.keep()
-        fetched = list(self._fetch(work))
-        return fill([(_item(pick, path), path) for pick, path in fetched], work)
+
+        def fetched(picks: Sequence[Pick]) -> list[tuple[tuple[Item, Path], str]]:
+            paths = download(list(map(_artifact, picks)), work.downloads, work.on_bytes)
+            pairs = zip(picks, paths, strict=True)
+            return [((_item(pick, path), path), _metadata(pick, path)) for pick, path in pairs]
+
+        return fill(list(_with_needs(self.picks, self.index, fetched)), work)
 
     def locked(
         self, known: Mapping[str, Item], on_bytes: Callable[[int], None]
@@ -101,27 +108,36 @@ class WheelsPlan:
         Those that the index tells count, then those of the `known` files by address. Only a
         file without any, or whose needs cannot be read from afar, is downloaded.
         """
-        have = {pick.project: pick for pick in self.picks}
-        waiting, items = list(self.picks), []
-        for pick in waiting:
-            item, text = _looked_up(pick, self.remembered, known, on_bytes)
-            items.append(item)
-            if not pick.is_sources:
-                waiting.extend(needed_by(pick, text, self.index, have))
-        return tuple(items)
 
-    def _fetch(self, work: Work) -> Iterator[tuple[Pick, Path]]:
-        """Each file of the plan, and what these need besides, from the same index."""
-        waiting = list(self.picks)
-        have = {pick.project: pick for pick in waiting}
-        for pick in waiting:
-            file = pick.file
-            artifact = Artifact(file.url, file.name, file.size, file.sha256)
-            path = work.downloads.fetch(artifact, work.on_bytes)
-            yield pick, path
+        def looked_up(picks: Sequence[Pick]) -> list[tuple[Item, str]]:
+            picks = [_as_known(pick, known) for pick in picks]
+            found = {pick.project: _seen_afar(pick, self.remembered) for pick in picks}
+            rest = [pick for pick in picks if not found[pick.project]]
+            paths = download(list(map(_artifact, rest)), self.remembered.downloads, on_bytes)
+            for pick, path in zip(rest, paths, strict=True):
+                found[pick.project] = (_item(pick, path), _metadata(pick, path))
+            return [pair for pair in found.values() if pair]
+
+        return tuple(_with_needs(self.picks, self.index, looked_up))
+
+
+def _with_needs(
+    picks: Sequence[Pick],
+    index: WheelIndex,
+    get: Callable[[Sequence[Pick]], Sequence[tuple[T, str]]],
+) -> Iterator[T]:
+    """What `get` has of each file, and of what these need besides, from the same index.
+
+    `get` has the metadata of wheels, too; it is asked for all that is known, then for the rest.
+    """
+    have = {pick.project: pick for pick in picks}
+    while picks:
+        further: list[Pick] = []
+        for pick, (found, text) in zip(picks, get(picks), strict=True):
+            yield found
             if not pick.is_sources:
-                text = read_metadata(path, file.name)
-                waiting.extend(needed_by(pick, text, self.index, have))
+                further.extend(needed_by(pick, text, index, have))
+        picks = further
 
 
 def plan(
@@ -148,41 +164,45 @@ def with_size(pick: Pick, downloads: Downloads) -> Pick:
     return replace(pick, file=replace(pick.file, size=downloads.size(pick.file.url)))
 
 
-def _looked_up(
-    pick: Pick, remembered: Remembered, known: Mapping[str, Item], on_bytes: Callable[[int], None]
-) -> tuple[Item, str]:
-    """One file for a lock, and the metadata of a wheel."""
-    file, downloads = pick.file, remembered.downloads
-    url = without_account(file.url)
-    if file.sha256 is None and url in known:
-        file = replace(file, sha256=known[url].sha256, size=known[url].size)
-    artifact = Artifact(file.url, file.name, file.size, file.sha256)
-    if file.sha256 is not None and downloads.cached(artifact) is None:
-        # The whole one tells what is wrong with it.
-        with suppress(NoPartsError, ArchiveError, ValueError):
-            size, text = _seen_afar(pick, remembered)
-            item = Item(pick.project, url, file.size or size, file.sha256, str(pick.version))
-            return item, text
-    path = downloads.fetch(artifact, on_bytes)
-    return _item(pick, path), "" if pick.is_sources else read_metadata(path, file.name)
+def _as_known(pick: Pick, known: Mapping[str, Item]) -> Pick:
+    """The pick with the digest of an install, where the index tells none."""
+    item = known.get(without_account(pick.file.url))
+    if pick.file.sha256 is not None or item is None:
+        return pick
+    return replace(pick, file=replace(pick.file, sha256=item.sha256, size=item.size))
 
 
-def _seen_afar(pick: Pick, remembered: Remembered) -> tuple[int, str]:
-    """The size and metadata of a file that stays on the server.
+def _seen_afar(pick: Pick, remembered: Remembered) -> tuple[Item, str] | None:
+    """What a lock says of a file that stays on the server, and its metadata.
 
-    Nobody vouches for what a server sends of it: an install from the lock reads it again, of
-    the whole file with the right digest.
+    None where that needs the whole file: then that is there already, nobody told its digest,
+    or it cannot be read here and there. Nobody vouches for what a server sends of it: an
+    install from the lock reads it again, of the whole file with the right digest.
     """
-    url, name = pick.file.url, pick.file.name
+    file, downloads = pick.file, remembered.downloads
+    if file.sha256 is None or downloads.cached(_artifact(pick)) is not None:
+        return None
 
     def read() -> bytes:
-        with remembered.downloads.parts(url) as file:
-            size = file.seek(0, os.SEEK_END)
-            text = "" if pick.is_sources else read_metadata(file, name)
+        with downloads.parts(file.url) as remote:
+            size = remote.seek(0, os.SEEK_END)
+            text = "" if pick.is_sources else read_metadata(remote, file.name)
         return f"{size}\n{text}".encode()
 
-    size, _, text = remembered.once(f"{url}#metadata", read).decode().partition("\n")
-    return int(size), text
+    with suppress(NoPartsError, ArchiveError, ValueError):  # the whole one tells what is wrong
+        size, _, text = remembered.once(f"{file.url}#metadata", read).decode().partition("\n")
+        url, known = without_account(file.url), file.size or int(size)
+        return Item(pick.project, url, known, file.sha256, str(pick.version)), text
+    return None
+
+
+def _artifact(pick: Pick) -> Artifact:
+    file = pick.file
+    return Artifact(file.url, file.name, file.size, file.sha256)
+
+
+def _metadata(pick: Pick, path: Path) -> str:
+    return "" if pick.is_sources else read_metadata(path, pick.file.name)
 
 
 def _item(pick: Pick, path: Path) -> Item:

@@ -165,6 +165,22 @@ def test_the_public_index_is_not_asked_for_a_lock(
         assert site.seen == []
 
 
+@pytest.mark.parametrize("words", [("install", *LOCK[1:]), ("install", "--locked")])
+def test_several_are_downloaded_at_once(
+    call: Callable[..., Result], index: Index, words: tuple[str, ...]
+) -> None:
+    index.as_json()  # which tells sizes, so that nothing else is asked
+    if "--locked" in words:
+        call(*LOCK).fine()
+        index.site.seen.clear()
+    for path in index.site.files:
+        if path.endswith((".whl", ".gz")):
+            index.site.always[path] = ("drip", 0.2)
+    call(*words, root="two").fine()
+    ports = {r.port for r in index.site.seen if r.path.endswith((".whl", ".gz"))}
+    assert len(ports) > 1, "one connection was enough"
+
+
 # What is in a lock is not believed.
 
 
