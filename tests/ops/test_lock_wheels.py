@@ -18,6 +18,7 @@ from tests.cli.runner import Result, Runner
 from tests.fetch.server import Site, serving
 from tests.wheelhouse import Index, text, wheel
 
+Call = Callable[..., Result]
 LOCK = ("lock", "10.0.0", "--channel", "wheels", "--gpu", "gfx1100")
 
 
@@ -49,9 +50,7 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def call(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, project: Path, index: Index
-) -> Callable[..., Result]:
+def call(capfd: pytest.CaptureFixture[str], tmp_path: Path, project: Path, index: Index) -> Call:
     def run(*words: str, root: str = "one", **environ: str) -> Result:
         given = {"ROCMENV_THEROCK_MIRROR": f"{index.site.url}/rocm", **environ}
         return Runner(capfd, Root(tmp_path / root), project)(*words, **given)
@@ -79,7 +78,7 @@ def files_asked(site: Site) -> list[str]:
 
 
 def test_wheels_are_locked_before_they_are_installed(
-    call: Callable[..., Result], index: Index, tmp_path: Path
+    call: Call, index: Index, tmp_path: Path
 ) -> None:
     told = json.loads(call(*LOCK, "--json").fine())
     assert [f["name"] for f in told["files"]] == [
@@ -102,7 +101,7 @@ def test_wheels_are_locked_before_they_are_installed(
 
 
 def test_what_was_locked_is_what_an_install_takes(
-    call: Callable[..., Result], tmp_path: Path, project: Path
+    call: Call, tmp_path: Path, project: Path
 ) -> None:
     call(*LOCK).fine()
     before = (project / "rocm.lock").read_bytes()
@@ -115,7 +114,7 @@ def test_what_was_locked_is_what_an_install_takes(
 
 @pytest.mark.parametrize("form", ["html", "json"])
 def test_digests_of_the_index_save_the_download(
-    call: Callable[..., Result], index: Index, tmp_path: Path, form: str
+    call: Call, index: Index, tmp_path: Path, form: str
 ) -> None:
     index.with_digests() if form == "html" else index.as_json()
     call(*LOCK).fine()
@@ -126,9 +125,7 @@ def test_digests_of_the_index_save_the_download(
     assert "rocm-bootstrap" in digests(tmp_path, "two")
 
 
-def test_a_server_that_sends_no_parts(
-    call: Callable[..., Result], index: Index, tmp_path: Path
-) -> None:
+def test_a_server_that_sends_no_parts(call: Call, index: Index, tmp_path: Path) -> None:
     index.as_json()
     for path in index.site.files:
         if path.endswith(".whl"):
@@ -138,9 +135,7 @@ def test_a_server_that_sends_no_parts(
     call("install", "--locked", root="two").fine()
 
 
-def test_a_lock_again_without_a_connection(
-    call: Callable[..., Result], index: Index, project: Path
-) -> None:
+def test_a_lock_again_without_a_connection(call: Call, index: Index, project: Path) -> None:
     for prepare in (index.write, index.with_digests, index.as_json):
         prepare()
         call(*LOCK).fine()
@@ -151,9 +146,7 @@ def test_a_lock_again_without_a_connection(
         assert index.site.seen == []
 
 
-def test_the_public_index_is_not_asked_for_a_lock(
-    call: Callable[..., Result], index: Index
-) -> None:
+def test_the_public_index_is_not_asked_for_a_lock(call: Call, index: Index) -> None:
     del index.site.files[f"{index.path}/rocm-bootstrap/"]
     with serving(Site()) as site:
         public = Index(site, "/simple")
@@ -166,9 +159,7 @@ def test_the_public_index_is_not_asked_for_a_lock(
 
 
 @pytest.mark.parametrize("words", [("install", *LOCK[1:]), ("install", "--locked")])
-def test_several_are_downloaded_at_once(
-    call: Callable[..., Result], index: Index, words: tuple[str, ...]
-) -> None:
+def test_several_are_downloaded_at_once(call: Call, index: Index, words: tuple[str, ...]) -> None:
     index.as_json()  # which tells sizes, so that nothing else is asked
     if "--locked" in words:
         call(*LOCK).fine()
@@ -184,9 +175,7 @@ def test_several_are_downloaded_at_once(
 # What is in a lock is not believed.
 
 
-def test_a_lock_that_lacks_a_wheel(
-    call: Callable[..., Result], project: Path, tmp_path: Path
-) -> None:
+def test_a_lock_that_lacks_a_wheel(call: Call, project: Path, tmp_path: Path) -> None:
     call(*LOCK).fine()
     lock = ops.read(project / "rocm.lock")
     (entry,) = lock.platforms
@@ -209,7 +198,7 @@ def test_a_lock_that_lacks_a_wheel(
     ],
 )
 def test_a_lock_with_a_file_that_this_python_cannot_use(
-    call: Callable[..., Result], project: Path, index: Index, new: str, words: str
+    call: Call, project: Path, index: Index, new: str, words: str
 ) -> None:
     call(*LOCK).fine()
     edited(project, "rocm_bootstrap-0.3.0-py3-none-any.whl", new)
@@ -218,9 +207,7 @@ def test_a_lock_with_a_file_that_this_python_cannot_use(
     assert index.site.seen == []
 
 
-def test_a_wheel_that_needs_another_python(
-    call: Callable[..., Result], index: Index, tmp_path: Path
-) -> None:
+def test_a_wheel_that_needs_another_python(call: Call, index: Index, tmp_path: Path) -> None:
     """The wheel says so itself, and the index does not."""
     index.has_release()
     name, data = wheel("rocm-sdk-core", "10.0.0", {"rocm_sdk_core/x.py": text("")}, python=">=3.99")
@@ -232,7 +219,7 @@ def test_a_wheel_that_needs_another_python(
     assert not (tmp_path / "one/versions/10.0.0").exists()
 
 
-def test_what_was_taken_back_is_told(call: Callable[..., Result], index: Index) -> None:
+def test_what_was_taken_back_is_told(call: Call, index: Index) -> None:
     name = next(iter(index.files["rocm-sdk-core"]))
     index.links[name] = f'<a href="{name}" data-yanked="">{name}</a>'
     index.write()

@@ -45,11 +45,6 @@ def index(site: Site) -> Index:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
-
-
-@pytest.fixture
 def mirror(site: Site) -> str:
     return f"{site.url}/rocm"
 
