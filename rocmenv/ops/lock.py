@@ -272,14 +272,17 @@ def _whole(root: Root, plan: Plan, downloads: Downloads, report: Reporter) -> Se
     for item in registry.load(root).installed.values():
         known.update((i.url, i) for i in item.receipt.items if i.sha256)
     missing = [i for i in plan.items if not i.sha256 and i.url not in known]
+    is_wheels = plan.channel == "wheels"
     if missing:
         report.start("downloading what has no published digest", sum(i.size for i in missing))
+    elif is_wheels:
+        report.start("reading what the wheels need", 0)
     try:
-        if plan.channel == "wheels":
+        if is_wheels:
             return _wheels(plan, known, report)
         fetched = {i.url: _fetched(i, plan.request.mirror, downloads, report) for i in missing}
     finally:
-        if missing:
+        if missing or is_wheels:
             report.finish()
     return [i if i.sha256 else fetched.get(i.url) or known[i.url] for i in plan.items]
 

@@ -132,6 +132,7 @@ def test_a_server_that_sends_no_parts(call: Call, index: Index, tmp_path: Path) 
             index.site.always[path] = ("whole",)
     call(*LOCK).fine()
     assert len(list(Root(tmp_path / "one").cache.rglob("sha256/*"))) == 5
+    assert "rocmenv: reading what the wheels need\n" in call(*LOCK).err
     call("install", "--locked", root="two").fine()
 
 
