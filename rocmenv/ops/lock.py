@@ -103,15 +103,28 @@ def place_of(process: Process) -> Path:
 
 
 def pinned(process: Process, root: Root) -> Spec:
-    """What the pin here asks for, with what an alias stands for; `UsageError` without one."""
+    """What the pin here asks for, else what the lock here was made for; `UsageError` without any.
+
+    With what an alias stands for.
+    """
     found = pins.nearest(process.cwd)
-    if found is not None:
-        selection = Selection(found[1], Origin(Source.PIN, found[0]))
-        found = (found[0], current.without_alias(process, root, selection))
-    if found is None or found[1].is_system:
+    if found is None:
+        there = _platforms(place_of(process))
+        mine = [entry for entry in there if entry.platform == platform_name()]
+        spec = Spec.parse((mine or there)[0].spec) if there else None
+    else:
+        spec = current.without_alias(
+            process, root, Selection(found[1], Origin(Source.PIN, found[0]))
+        )
+    if spec is None or spec.is_system:
         msg = f"no {PIN_NAME} here names a version to lock"
         raise UsageError(msg, hint="name one: `rocmenv lock 6.3`, or `rocmenv local 6.3` first")
-    return found[1]
+    return spec
+
+
+def _platforms(path: Path) -> tuple[Locked, ...]:
+    """The entries of the lock at `path`, none where there is no file."""
+    return read(path).platforms if path.is_file() else ()
 
 
 def make(
@@ -163,7 +176,7 @@ def choices(root: Root, settings: Settings, path: Path, spec: str) -> Choices:
     Else as the settings say, and for this machine's GPUs. So a lock that is made again, or
     checked on another machine, differs by what is published alone. Raises as `read`.
     """
-    before = read(path).on(platform_name()) if path.is_file() else None
+    before = Lock(_platforms(path)).on(platform_name())
     by_settings = (settings["channel"], settings["profile"], settings["prune_targets"])
     if before is None:
         return Choices(by_settings[0], by_settings[1], (), (), by_settings[2], None)
@@ -218,15 +231,14 @@ def _installed(
 
 def would_change(path: Path, locked: Locked) -> bool:
     """Whether the lock at `path` has another entry, or none, for this platform."""
-    return not path.is_file() or read(path).on(locked.platform) != locked
+    return Lock(_platforms(path)).on(locked.platform) != locked
 
 
 def write(path: Path, locked: Locked) -> bool:
     """Put an entry into the lock at `path`; whether that changed the file."""
     if not would_change(path, locked):
         return False
-    old = read(path) if path.is_file() else Lock()
-    new = old.with_platform(locked)
+    new = Lock(_platforms(path)).with_platform(locked)
     pins.replace_file(path, new.render().encode())
     return True
 

@@ -364,3 +364,17 @@ def test_a_pin_that_says_system(call: Call, project: Path) -> None:
     result = call("install", "-q")
     assert "asks for the system's ROCm" in result.refused()
     assert result.hint == f"remove one of them: `rm '{project}/rocm.lock'`"
+
+
+def test_without_a_pin_the_lock_says_for_what_it_is(call: Call, project: Path) -> None:
+    (project / ".rocm-version").unlink()
+    call("lock", "6.3.0", "--profile", "runtime").fine()
+    lock = project / "src/rocm.lock"
+    before = lock.read_bytes()
+    call("lock", "--check").fine()
+    call("lock").fine()
+    assert lock.read_bytes() == before
+    lock.write_text(lock.read_text().replace(HERE, "windows-amd64"))
+    call("lock").fine()
+    assert {p.spec for p in ops.read(lock).platforms} == {"6.3.0"}
+    assert {p.platform for p in ops.read(lock).platforms} == {HERE, "windows-amd64"}
