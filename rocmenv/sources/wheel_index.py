@@ -107,7 +107,7 @@ class WheelIndex:
 def check_python(wanted: str, name: str) -> None:
     """`HostError` when `name` is for a range of Python releases without the one that runs this."""
     if not _fits(wanted):
-        msg = f"`{name}` needs Python {wanted}, and rocmenv runs on {_HERE}"
+        msg = f"`{name}` needs Python {visible(wanted)}, and rocmenv runs on {_HERE}"
         hint = "run rocmenv with another Python, or `--channel tarball`"
         raise HostError(msg, hint=hint)
 

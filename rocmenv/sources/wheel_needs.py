@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from rocmenv.errors import ArchiveError, RepositoryError, ResolveError, RocmenvError
+from rocmenv.errors import ArchiveError, RepositoryError, ResolveError, RocmenvError, visible
 from rocmenv.fetch.connection import shown
 from rocmenv.sources.wheel_index import LOCK_ANEW, check_python, read_name
 
@@ -65,7 +65,7 @@ def must_be_whole(fetched: Sequence[tuple[str, Path]]) -> None:
             found = have.get(canonicalize_name(need.name))
             if found is None or not need.specifier.contains(found, prereleases=True):
                 there = "which is not among the files" if found is None else f"and there is {found}"
-                raise ResolveError(f"`{name}` needs {need}, {there}", hint=LOCK_ANEW)
+                raise ResolveError(f"`{name}` needs {_shown(need)}, {there}", hint=LOCK_ANEW)
 
 
 def needed_by(
@@ -81,7 +81,9 @@ def needed_by(
             have[name] = _needed(pick, need, index)
             yield have[name]
         elif not need.specifier.contains(have[name].version, prereleases=True):
-            msg = f"`{pick.file.name}` needs {need}, and the release has {have[name].version}"
+            msg = (
+                f"`{pick.file.name}` needs {_shown(need)}, and the release has {have[name].version}"
+            )
             raise RepositoryError(msg, hint="`--channel tarball` needs no packages")
 
 
@@ -92,14 +94,18 @@ def _needed(pick: Pick, need: Requirement, index: WheelIndex) -> Pick:
     )
     if found is None:
         msg = (
-            f"`{pick.file.name}` needs {need}, which {shown(index.url)} does not have; "
+            f"`{pick.file.name}` needs {_shown(need)}, which {shown(index.url)} does not have; "
             "no other index is asked"
         )
         raise RepositoryError(msg, hint="`--mirror URL` names an index that has it")
     return found
 
 
+def _shown(need: Requirement) -> str:
+    return visible(str(need), 120)
+
+
 def _unread(name: str, error: Exception) -> ArchiveError:
     # zipfile has no word of its own for most of what can be wrong with a file.
-    msg = f"`{name}` is not a wheel whose needs can be read ({error})"
+    msg = f"`{name}` is not a wheel whose needs can be read ({visible(str(error), 120)})"
     return ArchiveError(msg, hint="another place may have a whole one: `--mirror URL`")

@@ -155,7 +155,7 @@ def test_the_public_index_is_not_asked_for_a_lock(call: Call, index: Index) -> N
         names = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL")
         result = call(*LOCK, "-q", **dict.fromkeys(names, f"{public.url}/"))
         assert result.status == 1
-        assert "needs rocm-bootstrap>=0.2, which" in result.err
+        assert "needs `rocm-bootstrap>=0.2`, which" in result.err
         assert site.seen == []
 
 
@@ -183,7 +183,7 @@ def test_a_lock_that_lacks_a_wheel(call: Call, project: Path, tmp_path: Path) ->
     items = tuple(item for item in entry.items if item.name != "rocm-bootstrap")
     ops.write(project / "rocm.lock", replace(entry, items=items))
     result = call("install", "--locked", "-q", root="two")
-    assert "needs rocm-bootstrap>=0.2, which is not among the files" in result.refused()
+    assert "needs `rocm-bootstrap>=0.2`, which is not among the files" in result.refused()
     assert result.hint == "lock anew: `rocmenv lock`"
     assert not (tmp_path / "two/versions/10.0.0").exists()
 
@@ -216,7 +216,7 @@ def test_a_wheel_that_needs_another_python(call: Call, index: Index, tmp_path: P
     index.add("rocm-sdk-core", name, data)
     for words in (LOCK, ("install", *LOCK[1:])):
         result = call(*words)
-        assert (result.status, "needs Python >=3.99" in result.err) == (1, True), result
+        assert (result.status, "needs Python `>=3.99`" in result.err) == (1, True), result
     assert not (tmp_path / "one/versions/10.0.0").exists()
 
 

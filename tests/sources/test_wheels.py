@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -442,7 +443,7 @@ def test_what_the_index_lacks_is_not_looked_for_elsewhere(
     needs = ("rocm-bootstrap>=0.3",)
     index.wheel("rocm-sdk-core", "10.0.0", {"rocm_sdk_core/__init__.py": text("")}, needs=needs)
     message = trapped(root, mirror, public, "-q").refused()
-    assert "needs rocm-bootstrap>=0.3, which" in message
+    assert "needs `rocm-bootstrap>=0.3`, which" in message
     assert "no other index is asked" in message
     assert public.site.seen == []
     assert is_clean(root)
@@ -677,7 +678,7 @@ def test_a_wheel_for_another_python(make: Callable[..., Installed], index: Index
     name = next(iter(index.files["rocm-sdk-core"]))
     index.links[name] = f'<a href="{name}" data-requires-python="&gt;=3.99">{name}</a>'
     index.write()
-    assert "needs Python >=3.99" in refused(make, HostError, "10.0.0", "gfx942").message
+    assert "needs Python `>=3.99`" in refused(make, HostError, "10.0.0", "gfx942").message
 
 
 def test_needs_that_do_not_fit_together(make: Callable[..., Installed], index: Index) -> None:
@@ -685,7 +686,7 @@ def test_needs_that_do_not_fit_together(make: Callable[..., Installed], index: I
     needs = ("rocm-sdk-core==10.0.1", "numpy; extra == 'more'", "x; sys_platform == 'win32'")
     index.wheel("rocm-sdk-devel", "10.0.0", {"rocm_sdk_devel/x.py": text("")}, needs=needs)
     error = refused(make, RepositoryError, "10.0.0", "gfx942")
-    assert "needs rocm-sdk-core==10.0.1, and the release has 10.0.0" in error.message
+    assert "needs `rocm-sdk-core==10.0.1`, and the release has 10.0.0" in error.message
 
 
 def test_what_a_wheel_needs_comes_along(make: Callable[..., Installed], index: Index) -> None:
@@ -809,3 +810,22 @@ def test_the_names_of_extras(
     assert {f"rocm-sdk-{word}" for word in words} <= set(found)
     assert ("rocm-sdk-device-gfx1100" in found) == ("rocm-sdk-libraries" in found)
     assert "rocm-sdk-libraries" in found  # which the development files lead into
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"needs": ("x===\x1b[31m",)},
+        {"needs": ("x @ http://h/\x1b[31m",)},
+        {"python": "===\x1b[31m"},
+    ],
+)
+def test_what_a_wheel_says_cannot_steer_the_terminal(
+    make: Callable[..., Installed], index: Index, more: dict[str, Any]
+) -> None:
+    index.has_release()
+    index.files["rocm-sdk-core"].clear()
+    index.add("rocm-sdk-core", *wheel("rocm-sdk-core", "10.0.0", {"x.py": text("")}, **more))
+    message = refused(make, RocmenvError, "10.0.0", "gfx942").message
+    assert "\\x1b" in message
+    assert message.isprintable()
