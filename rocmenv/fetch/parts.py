@@ -9,7 +9,7 @@ import re
 
 from rocmenv.errors import TransferError
 from rocmenv.fetch.address import is_local, shown
-from rocmenv.fetch.connection import Connections, encoded, open_local
+from rocmenv.fetch.connection import Connections, Reply, encoded, open_local
 from rocmenv.fetch.trouble import RetryableError
 
 _SPAN = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", re.ASCII)
@@ -22,14 +22,14 @@ _PARTIAL = 206
 
 
 class NoPartsError(TransferError):
-    """The server sends files whole only, or other parts than those that were asked for."""
+    """The server refuses parts, sends files whole only, or sends other parts."""
 
 
 class Parts(io.RawIOBase):
     """The file at `url`, read where it is; `size` is the whole in bytes.
 
-    Parts are not verified. Raises `NoPartsError` where it must be fetched whole, else as
-    `Connections.open`; so does reading.
+    Parts are not verified. Raises `NoPartsError` where it must be fetched whole, which also
+    tells what is wrong with it, and `RetryableError`; so does reading.
     """
 
     def __init__(self, url: str, connections: Connections) -> None:
@@ -88,8 +88,7 @@ class Parts(io.RawIOBase):
         return self._connections.retried(lambda: self._answer(span, most))
 
     def _answer(self, span: str, most: int) -> tuple[int, bytes]:
-        headers = {"Range": f"bytes={span}"}
-        with contextlib.closing(self._connections.open(self._url, headers)) as reply:
+        with contextlib.closing(self._reply(span)) as reply:
             match = _SPAN.fullmatch(reply.headers.get("Content-Range") or "")
             if reply.status != _PARTIAL or match is None or encoded(reply):
                 raise _no_parts(self._url)
@@ -109,6 +108,14 @@ class Parts(io.RawIOBase):
             raise _no_parts(self._url)  # the first part is the end
         self.size = size
         return first, bytes(data)
+
+    def _reply(self, span: str) -> Reply:
+        try:
+            return self._connections.open(self._url, {"Range": f"bytes={span}"})
+        except RetryableError:
+            raise
+        except TransferError as error:  # not all servers without parts send the whole instead
+            raise NoPartsError(error.message, hint=error.hint) from error
 
 
 def opened(url: str, connections: Connections) -> io.BufferedReader:

@@ -179,7 +179,7 @@ class Downloads:
     def parts(self, url: str) -> BufferedReader:
         """The file at `url` open for reading here and there, unverified and not cached.
 
-        Opening and reading raise `NoPartsError` where it must be fetched whole, else as `read`.
+        Opening and reading raise as `parts.Parts`, for a local file `NotThereError`.
         """
         from rocmenv.fetch.parts import opened  # noqa: PLC0415 - for locks of wheels alone
 
