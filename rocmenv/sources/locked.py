@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from rocmenv.errors import ResolveError, visible
+from rocmenv.errors import HostError, ResolveError, visible
 from rocmenv.fetch.connection import shown, without_account
 from rocmenv.fetch.pipeline import download
 from rocmenv.fetch.transfer import NotThereError
@@ -20,6 +20,9 @@ from rocmenv.sources.tarball import Archive, TarballPlan
 from rocmenv.sources.therock import check_host
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.lock import Locked
     from rocmenv.model.receipt import Item
@@ -82,9 +85,26 @@ class LockedPackages(LockedFiles):
     recipe: Recipe = field(kw_only=True)
 
     def build(self, work: Work) -> Built:
-        """Fetch the files, which must have the locked digests, and make a prefix of them."""
+        """Fetch the files, which must have the locked digests, and make a prefix of them.
+
+        `HostError` when they are for a machine with a newer C library.
+        """
         jobs = [job_of(item, self.recipe) for item in self.locked.items]
-        return assemble(self.recipe, jobs, self.items, work, self.request.keep())
+        built = assemble(self.recipe, jobs, self.items, work, self.request.keep())
+        self._must_run_here(built.cached)
+        return built
+
+    def _must_run_here(self, paths: Iterable[Path]) -> None:
+        from rocmenv.sources.at_hand import lacking, this_host  # noqa: PLC0415 - for packages
+        from rocmenv.sources.loose_files import libc_needs  # noqa: PLC0415 - as above
+
+        ours = {item.name for item in self.items}
+        needs = (need for need in libc_needs(paths) if need[1][0].name not in ours)
+        try:
+            lacking(needs, this_host())
+        except HostError as error:
+            hint = "lock it on the oldest system that it is for: `rocmenv lock`"
+            raise HostError(error.message, hint=hint) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import pytest
 
 from rocmenv.model.version import Version
 from rocmenv.ops import lock as ops
+from rocmenv.sources import at_hand
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
@@ -378,3 +379,20 @@ def test_without_a_pin_the_lock_says_for_what_it_is(call: Call, project: Path) -
     call("lock").fine()
     assert {p.spec for p in ops.read(lock).platforms} == {"6.3.0"}
     assert {p.platform for p in ops.read(lock).platforms} == {HERE, "windows-amd64"}
+
+
+def test_packages_for_a_newer_system_are_refused(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("lock").fine()
+    status = tmp_path / "old-status"
+    monkeypatch.setattr(at_hand, "STATUS", str(status))
+    status.write_text(test_legacy.STATUS.replace("2.36", "2.5"))
+    result = call("install", "--locked", "-q", root="two")
+    assert result.refused().endswith("needs libc6 (>= 2.17), and this machine's is older")
+    assert result.hint == "lock it on the oldest system that it is for: `rocmenv lock`"
+    assert not (tmp_path / "two/versions/6.3.0").exists()
+    status.write_text(test_legacy.STATUS)
+    call("install", "--locked", "-q", root="two").fine()
+    status.unlink()  # as where there is no dpkg
+    call("install", "--locked", "-q", root="three").fine()
