@@ -28,6 +28,7 @@ def unused(ctx: Context, item: Installed, given: Mapping[str, object]) -> list[s
         ("--profile", bool(given["profile"])),
         ("--channel", given["channel"] not in (None, AUTO, item.receipt.source)),
         ("--gpu", not _is_for(ctx, item.receipt, gpus)),
+        ("--from", not _is_from(ctx, item.receipt, given["source"])),
     )
     return [option for option, is_unused in options if is_unused]
 
@@ -35,10 +36,19 @@ def unused(ctx: Context, item: Installed, given: Mapping[str, object]) -> list[s
 def _has_packages(item: Installed, names: tuple[str, ...]) -> bool:
     suffixes = ("", str(item.version.without_local))  # legacy's packages end in their release
     have = {part.name for part in item.receipt.items}
-    return all(  # and a wheel may be named without the `rocm-` in front
-        not {f"{name}{s}" for s in suffixes}.isdisjoint(have) or f"rocm-{name}" in have
+    tries = {  # and a wheel may be named without what is in front, as extras are
+        name: {*(f"{name}{s}" for s in suffixes), f"rocm-{name}", f"rocm-sdk-{name}"}
         for name in names
-    )
+    }
+    return all(not found.isdisjoint(have) for found in tries.values())
+
+
+def _is_from(ctx: Context, receipt: Receipt, source: object) -> bool:
+    if not isinstance(source, str):
+        return True
+    from rocmenv.sources.local import origin_of  # noqa: PLC0415 - only for `--from`
+
+    return receipt.origin == origin_of(source, ctx.process.cwd)
 
 
 def _is_for(ctx: Context, receipt: Receipt, gpus: tuple[str, ...]) -> bool:

@@ -34,6 +34,13 @@ def is_local(url: str) -> bool:
     return url.lower().startswith("file:")
 
 
+def file_name(url: str) -> str:
+    """What the file at `url` is called: the end of the path, decoded."""
+    from urllib.parse import unquote  # noqa: PLC0415 - only when fetching
+
+    return unquote(url.rpartition("/")[2])
+
+
 def quoted(url: str) -> str:
     """`url` with its path and query as they go into a request, and without a fragment.
 

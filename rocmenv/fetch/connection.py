@@ -18,6 +18,7 @@ from rocmenv.fetch.trouble import Headers, NotThereError, RetryableError, failur
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from io import BufferedReader
 
     from rocmenv.fetch.network import Network
     from rocmenv.fetch.web import Web
@@ -112,7 +113,7 @@ class Connections:
         """
         check(self._cancel)
         if is_local(url):
-            return _open_file(url)
+            return _File(url, open_local(url))
         if url.partition(":")[0].lower() not in ("http", "https"):
             raise TransferError(f"`{shown(url)}` is not an http, https or file address")
         if self._offline:
@@ -214,10 +215,10 @@ class _File:
 
     status = 200
 
-    def __init__(self, url: str, file: BinaryIO, size: int) -> None:
+    def __init__(self, url: str, file: BinaryIO) -> None:
         self.url = url
         self._file = file
-        self.headers = {"Content-Length": str(size)}
+        self.headers = {"Content-Length": str(os.fstat(file.fileno()).st_size)}
 
     def read1(self, n: int = -1, /) -> bytes:
         return self._file.read(n)
@@ -226,7 +227,8 @@ class _File:
         self._file.close()
 
 
-def _open_file(url: str) -> Reply:
+def open_local(url: str) -> BufferedReader:
+    """The file that a `file:` address names; `NotThereError` when it is none that can be read."""
     from pathlib import Path  # noqa: PLC0415 - only for file: addresses
     from urllib.parse import unquote_to_bytes, urlsplit  # noqa: PLC0415 - as above
 
@@ -241,8 +243,7 @@ def _open_file(url: str) -> Reply:
         if not path.is_file():  # a pipe or device would give bytes without end, or none ever
             path.stat()
             raise NotThereError(f"`{path}` cannot be read: it is not a file")
-        file = path.open("rb")
-        return _File(url, file, path.stat().st_size)
+        return path.open("rb")
     except OSError as error:
         words = (error.strerror or "cannot be read").lower()
         raise NotThereError(f"`{path}` cannot be read: {words}") from error

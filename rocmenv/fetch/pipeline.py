@@ -81,10 +81,27 @@ def download_and_unpack(
     return run.run(jobs, max(1, min(workers, len(jobs), _MOST_WORKERS)))
 
 
+def download(
+    artifacts: Sequence[Artifact],
+    downloads: Fetcher,
+    on_bytes: Callable[[int], None] | None = None,
+) -> tuple[Path, ...]:
+    """Fetch all artifacts, several at once; the cached files in their order.
+
+    It ends as `download_and_unpack` does.
+    """
+    jobs = [Job(artifact, artifact.name, _nowhere) for artifact in artifacts]
+    return _Run(downloads, None, None, on_bytes).run(jobs, 0)
+
+
+def _nowhere(_path: str) -> None:
+    return None
+
+
 @dataclass(slots=True)
 class _Run:
     downloads: Fetcher
-    tree: Tree
+    tree: Tree | None
     keep: Callable[[str], bool] | None
     on_bytes: Callable[[int], None] | None
     workers: int = 1
@@ -165,6 +182,8 @@ class _Run:
             self.fetched.put((number, job, path))
 
     def _unpack(self) -> None:
+        if self.tree is None:
+            raise AssertionError
         while not self.stop.is_set():
             try:
                 found = self.fetched.get(timeout=_POLL)

@@ -23,6 +23,7 @@ from rocmenv.fetch.trouble import NotThereError, RetryableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from io import BufferedReader
     from pathlib import Path
 
     from rocmenv.model.release import Artifact
@@ -179,6 +180,15 @@ class Downloads:
                 return length(reply)
 
         return self._connections.retried(ask)
+
+    def parts(self, url: str) -> BufferedReader:
+        """The file at `url` open for reading here and there, unverified and not cached.
+
+        Opening and reading raise as `parts.Parts`, for a local file `NotThereError`.
+        """
+        from rocmenv.fetch.parts import opened  # noqa: PLC0415 - for locks of wheels alone
+
+        return opened(url, self._connections)
 
     def _read(self, url: str, limit: int) -> bytes:
         pieces: list[bytes] = []

@@ -16,7 +16,7 @@ from rocmenv.model.receipt import Item
 from rocmenv.model.version import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 LOCK_NAME = "rocm.lock"
 SCHEMA = 1
@@ -51,12 +51,7 @@ class Locked:
         """The same files below another base address."""
         if mirror is None or not self.mirror:
             return self
-        old, new = self.mirror.rstrip("/") + "/", mirror.rstrip("/") + "/"
-        moved = tuple(
-            replace(i, url=new + i.url.removeprefix(old)) if i.url.startswith(old) else i
-            for i in self.items
-        )
-        return replace(self, mirror=mirror, items=moved)
+        return replace(self, mirror=mirror, items=moved(self.items, self.mirror, mirror))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +97,26 @@ class Lock:
             raise no_lock(path, f"{error.__class__.__name__}: {error}") from error
 
 
+def moved(items: Iterable[Item], old: str, new: str) -> tuple[Item, ...]:
+    """`items` with the base address `new` where they have `old`."""
+    old, new = old.rstrip("/") + "/", new.rstrip("/") + "/"
+    return tuple(
+        replace(i, url=new + i.url.removeprefix(old)) if i.url.startswith(old) else i for i in items
+    )
+
+
 def no_lock(path: str, why: str) -> PinError:
     """The refusal for a file that is none; nothing writes over it, as others' entries are in it."""
     place = shlex.quote(path)
     hint = f"move it away, then make it anew: `mv {place} {place}.old && rocmenv lock`"
     return PinError(f"{path} is not a lock ({why})", hint=hint)
+
+
+def unmerged(path: str) -> PinError:
+    """The refusal for a lock with both sides of a merge in it: one of them, and lock anew."""
+    folder, _, name = path.rpartition("/")
+    take = f"cd {shlex.quote(folder or '.')} && git checkout --ours {name} && rocmenv lock"
+    return PinError(f"{path} has the marks of an unfinished merge", hint=f"take one side: `{take}`")
 
 
 def _rows(locked: Locked) -> Iterator[str]:
@@ -143,8 +153,8 @@ def _platform(row: dict[str, Any]) -> Locked:
         origin=_text(row["origin"]),
         mirror=_text(row["mirror"]),
         profile=_text(row["profile"]),
-        extra=tuple(_text(word) for word in row["extra"]),
-        targets=tuple(_text(word) for word in row["targets"]),
+        extra=_texts(row["extra"]),
+        targets=_texts(row["targets"]),
         prune=_truth(row["prune"]),
         items=items,
     )
@@ -172,7 +182,17 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         msg = f"{visible(repr(value))} is not a text"
         raise TypeError(msg)
+    if not value.isprintable():  # it comes with a project, and is shown on terminals
+        msg = f"{visible(value)} has what cannot be printed"
+        raise ValueError(msg)
     return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        msg = f"{visible(repr(value))} is not a list"
+        raise TypeError(msg)
+    return tuple(map(_text, value))
 
 
 def _toml(value: str | tuple[str, ...]) -> str:

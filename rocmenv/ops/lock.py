@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rocmenv.errors import PinError, ResolveError, UsageError
+from rocmenv.errors import PinError, UsageError
 from rocmenv.fetch.connection import without_account
-from rocmenv.model.lock import LOCK_NAME, Lock, Locked, no_lock
+from rocmenv.model.lock import LOCK_NAME, Lock, Locked, moved, no_lock, unmerged
 from rocmenv.model.release import Artifact
 from rocmenv.model.selection import PIN_NAME, Origin, Selection, Source
+from rocmenv.model.target import ALL
+from rocmenv.model.version import Spec
 from rocmenv.ops import current
-from rocmenv.ops.plan import channel_of, completed, for_gpus, make_plan, target
+from rocmenv.ops.plan import AUTO, channel_of, completed, for_gpus, make_plan, target
+from rocmenv.sources.base import FromIndexes, Request
 from rocmenv.sources.catalog import checked_mirror, is_legacy
 from rocmenv.sources.catalog_file import load
 from rocmenv.store import pins, registry
@@ -26,16 +30,32 @@ if TYPE_CHECKING:
 
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.receipt import Item, Receipt
-    from rocmenv.model.version import Spec, Version
+    from rocmenv.model.version import Version
     from rocmenv.ops.plan import Wish
     from rocmenv.ops.report import Reporter
     from rocmenv.process import Process
     from rocmenv.settings import Settings
-    from rocmenv.sources.base import Plan, Request
+    from rocmenv.sources.base import Plan
     from rocmenv.sources.catalog import Catalog
     from rocmenv.store.paths import Root
 
 _LIMIT = 64 << 20
+# What git puts before the first side of a conflict.
+_UNMERGED = re.compile(r"^<{7}( |\r?$)", re.MULTILINE)
+
+
+class Choices(NamedTuple):
+    """What a lock is made with where nobody says otherwise.
+
+    `gpus` are words of `--gpu`; with a `prune` of None the setting decides.
+    """
+
+    channel: str
+    profile: str
+    extra: tuple[str, ...]
+    gpus: tuple[str, ...]
+    prune: bool | None
+    mirror: str | None
 
 
 def platform_name() -> str:
@@ -55,6 +75,7 @@ def nearest(folder: str) -> Path | None:
 
 def read(path: Path) -> Lock:
     """The lock at `path`; `PinError` when it is none, or cannot be read."""
+    text = ""
     try:
         with path.open("rb") as file:
             text = file.read(_LIMIT).decode("utf-8-sig")
@@ -63,6 +84,8 @@ def read(path: Path) -> Lock:
         msg = f"{path} cannot be read ({error.strerror})"
         raise PinError(msg, hint=f"check its rights: `ls -l {shlex.quote(str(path))}`") from error
     except (ValueError, RecursionError) as error:
+        if _UNMERGED.search(text):
+            raise unmerged(str(path)) from error
         raise no_lock(str(path), str(error)) from error
 
 
@@ -83,15 +106,28 @@ def place_of(process: Process) -> Path:
 
 
 def pinned(process: Process, root: Root) -> Spec:
-    """What the pin here asks for, with what an alias stands for; `UsageError` without one."""
+    """What the pin here asks for, else what the lock here was made for; `UsageError` without any.
+
+    With what an alias stands for.
+    """
     found = pins.nearest(process.cwd)
-    if found is not None:
-        selection = Selection(found[1], Origin(Source.PIN, found[0]))
-        found = (found[0], current.without_alias(process, root, selection))
-    if found is None or found[1].is_system:
+    if found is None:
+        there = _platforms(place_of(process))
+        mine = [entry for entry in there if entry.platform == platform_name()]
+        spec = Spec.parse((mine or there)[0].spec) if there else None
+    else:
+        spec = current.without_alias(
+            process, root, Selection(found[1], Origin(Source.PIN, found[0]))
+        )
+    if spec is None or spec.is_system:
         msg = f"no {PIN_NAME} here names a version to lock"
         raise UsageError(msg, hint="name one: `rocmenv lock 6.3`, or `rocmenv local 6.3` first")
-    return found[1]
+    return spec
+
+
+def _platforms(path: Path) -> tuple[Locked, ...]:
+    """The entries of the lock at `path`, none where there is no file."""
+    return read(path).platforms if path.is_file() else ()
 
 
 def make(
@@ -106,8 +142,7 @@ def make(
 
     An install that the wish would make, in the same form, tells all of it without a network.
     Else indexes are read, and files whose digest nobody publishes, or nobody signed, are
-    downloaded once. Raises as planning and downloading do, and `ResolveError` for what has no
-    files to lock.
+    downloaded once. Raises as planning and downloading do.
     """
     data = load(root.catalog)
     found = _installed(process, root, settings, data, wish)
@@ -117,14 +152,12 @@ def make(
         version, channel, origin = receipt.version, receipt.source, receipt.origin
     else:
         plan = make_plan(process, root, settings, wish, downloads, report)
-        if plan.channel == "wheels":
-            msg = "what wheels need besides themselves is known once they are installed"
-            again = " --reinstall" if root.receipt(plan.version).is_file() else ""
-            command = f"rocmenv install{again} {plan.version} --channel wheels"
-            hint = f"install them in this form first, with the same options: `{command}`"
-            raise ResolveError(msg, hint=hint)
+        for note in plan.notes:
+            report.note(note)
         _prove(plan, downloads, report)
         request, items = plan.request, _whole(root, plan, downloads, report)
+        if isinstance(plan, FromIndexes):
+            plan.remembered.keep()
         version, channel, origin = plan.version, plan.channel, plan.origin
     return Locked(
         platform=platform_name(),
@@ -141,6 +174,39 @@ def make(
     )
 
 
+def choices(root: Root, settings: Settings, path: Path, spec: str) -> Choices:
+    """What a lock of `spec` at `path` is made with: as it was for this platform, if it is there.
+
+    Else as the settings say, and for this machine's GPUs. So a lock that is made again, or
+    checked on another machine, differs by what is published alone. Raises as `read`.
+    """
+    before = Lock(_platforms(path)).on(platform_name())
+    channel, profile = settings["channel"], settings["profile"]
+    if before is None:
+        return Choices(channel, profile, (), (), None, None)
+    data = load(root.catalog)
+    release = before.version.without_local
+    is_own = before.channel == channel_of(data, release, AUTO)
+    is_same = Spec.parse(spec).fits(before.version)
+    return Choices(
+        # A release's own channel may be none of another release's.
+        channel=before.channel if is_same or not is_own else channel,
+        profile=before.profile or profile,
+        extra=before.extra,
+        gpus=before.targets or (ALL,),
+        prune=before.prune if before.targets else None,
+        mirror=_own_mirror(data, settings, before),
+    )
+
+
+def _own_mirror(data: Catalog, settings: Settings, before: Locked) -> str | None:
+    """The mirror that a lock was made from, where no setting names one and it is not AMD's."""
+    group = "legacy" if is_legacy(data, before.version.without_local) else "therock"
+    usual = _base(data, before.channel, before.version, Request())
+    is_usual = before.mirror in ("", usual) or settings[f"{group}.mirror"]
+    return None if is_usual else before.mirror
+
+
 def _installed(
     process: Process, root: Root, settings: Settings, data: Catalog, wish: Wish
 ) -> tuple[Receipt, Request] | None:
@@ -153,9 +219,11 @@ def _installed(
     channel = channel_of(data, release, wish.channel)
     request = completed(wish.request, settings, is_legacy=is_legacy(data, release))
     request, _, _ = for_gpus(process, settings, wish.gpus, request, release)
+    base = _base(data, channel, version, request)
     is_same = (
         receipt.source == channel
         and all(item.sha256 for item in receipt.items)
+        and (not base or any(i.url.startswith(f"{base.rstrip('/')}/") for i in receipt.items))
         and (
             (receipt.profile, receipt.extra, receipt.suite, receipt.targets)
             == (request.profile, request.extra, request.suite or "", request.words)
@@ -167,15 +235,14 @@ def _installed(
 
 def would_change(path: Path, locked: Locked) -> bool:
     """Whether the lock at `path` has another entry, or none, for this platform."""
-    return not path.is_file() or read(path).on(locked.platform) != locked
+    return Lock(_platforms(path)).on(locked.platform) != locked
 
 
 def write(path: Path, locked: Locked) -> bool:
     """Put an entry into the lock at `path`; whether that changed the file."""
     if not would_change(path, locked):
         return False
-    old = read(path) if path.is_file() else Lock()
-    new = old.with_platform(locked)
+    new = Lock(_platforms(path)).with_platform(locked)
     pins.replace_file(path, new.render().encode())
     return True
 
@@ -191,6 +258,9 @@ def wanted_at(path: Path) -> Locked:
         raise PinError(msg, hint=f"add it: `cd {shlex.quote(str(path.parent))} && rocmenv lock`")
     pin = path.parent / PIN_NAME
     spec = pins.read(str(pin)) if pin.is_file() else None
+    if spec is not None and spec.is_system:
+        msg = f"{pin} asks for the system's ROCm, and {path} is for {locked.version}"
+        raise PinError(msg, hint=f"remove one of them: `rm {shlex.quote(str(path))}`")
     if spec is not None and not spec.is_alias and not spec.fits(locked.version):
         msg = f"{path} is for {locked.version}, and {pin} asks for {spec}"
         raise PinError(msg, hint=f"lock anew: `cd {shlex.quote(str(path.parent))} && rocmenv lock`")
@@ -237,18 +307,33 @@ def _whole(root: Root, plan: Plan, downloads: Downloads, report: Reporter) -> Se
     for item in registry.load(root).installed.values():
         known.update((i.url, i) for i in item.receipt.items if i.sha256)
     missing = [i for i in plan.items if not i.sha256 and i.url not in known]
+    is_wheels = plan.channel == "wheels"
     if missing:
         report.start("downloading what has no published digest", sum(i.size for i in missing))
+    elif is_wheels:
+        report.start("reading what the wheels need", 0)
     try:
-        fetched = {i.url: _fetched(i, downloads, report) for i in missing}
+        if is_wheels:
+            return _wheels(plan, known, report)
+        fetched = {i.url: _fetched(i, plan.request.mirror, downloads, report) for i in missing}
     finally:
-        if missing:
+        if missing or is_wheels:
             report.finish()
     return [i if i.sha256 else fetched.get(i.url) or known[i.url] for i in plan.items]
 
 
-def _fetched(item: Item, downloads: Downloads, report: Reporter) -> Item:
-    path = downloads.fetch(Artifact(item.url, item.name, item.size or None), report.advance)
+def _wheels(plan: Plan, known: dict[str, Item], report: Reporter) -> Sequence[Item]:
+    from rocmenv.sources.wheels import WheelsPlan  # noqa: PLC0415 - for wheels alone
+
+    if not isinstance(plan, WheelsPlan):  # no other plan is of this channel
+        raise TypeError
+    return plan.locked(known, report.advance)
+
+
+def _fetched(item: Item, mirror: str | None, downloads: Downloads, report: Reporter) -> Item:
+    # What a plan says of itself has no password; the mirror's address may.
+    (at,) = moved([item], without_account(mirror), mirror) if mirror else (item,)
+    path = downloads.fetch(Artifact(at.url, item.name, item.size or None), report.advance)
     return replace(item, size=path.stat().st_size, sha256=path.name)
 
 

@@ -6,7 +6,7 @@ A channel that can be copied to a static mirror has a function that makes a `Mir
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rocmenv.model.target import NONE
 
@@ -190,6 +190,22 @@ class Plan(Protocol):
 
     def build(self, work: Work) -> Built:
         """Fill `work.tree`; raises a `RocmenvError` and leaves the tree to the caller."""
+
+
+class Keeper(Protocol):
+    """Has what was read, and can keep it for runs that are offline."""
+
+    def keep(self) -> None:
+        """Write it into the cache."""
+
+
+@runtime_checkable
+class FromIndexes(Protocol):
+    """A plan that was made from indexes, which `remembered` has."""
+
+    @property
+    def remembered(self) -> Keeper:
+        """The indexes, and what else was read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rocmenv.errors import TransferError
-from rocmenv.fetch.address import is_local
+from rocmenv.fetch.address import file_name, is_local
 from rocmenv.fetch.connection import without_account
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.release import Artifact
@@ -64,5 +64,4 @@ def _listed(base: str, downloads: Downloads) -> frozenset[str] | None:
 
 
 def _artifact(item: Item) -> Artifact:
-    name = unquote(item.url.rpartition("/")[2])
-    return Artifact(item.url, name, item.size or None, item.sha256 or None)
+    return Artifact(item.url, file_name(item.url), item.size or None, item.sha256 or None)

@@ -211,6 +211,12 @@ def told(source: str, cwd: str) -> Told:
     return found
 
 
+def origin_of(source: str, cwd: str) -> str:
+    """What the receipt of an install from this path or address names as its origin."""
+    path = source if "://" in source else absolute(source, cwd)
+    return LocalPlan(Version((0, 0, 0, 0)), path).origin
+
+
 def _tree_told(path: str, form: str) -> Told | None:
     if form == "folder":
         version = find_version(path)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
-from rocmenv.errors import ResolveError, visible
+from rocmenv.errors import HostError, ResolveError, visible
+from rocmenv.fetch.address import file_name
+from rocmenv.fetch.connection import shown, without_account
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.sources.base import Part, Request
 from rocmenv.sources.incomplete import missing
@@ -14,8 +15,12 @@ from rocmenv.sources.packages import assemble, job_of
 from rocmenv.sources.recipes import recipe_of
 from rocmenv.sources.remembered import Remembered
 from rocmenv.sources.tarball import Archive, TarballPlan
+from rocmenv.sources.therock import check_host
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from rocmenv.fetch.transfer import Downloads
     from rocmenv.model.lock import Locked
     from rocmenv.model.receipt import Item
@@ -56,8 +61,8 @@ class LockedFiles:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """The locked files."""
-        return self.locked.items
+        """The locked files; a mirror's account is not for receipts."""
+        return _plain(self.locked)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -78,9 +83,26 @@ class LockedPackages(LockedFiles):
     recipe: Recipe = field(kw_only=True)
 
     def build(self, work: Work) -> Built:
-        """Fetch the files, which must have the locked digests, and make a prefix of them."""
-        jobs = [job_of(item, self.recipe) for item in self.items]
-        return assemble(self.recipe, jobs, self.items, work, self.request.keep())
+        """Fetch the files, which must have the locked digests, and make a prefix of them.
+
+        `HostError` when they are for a machine with a newer C library.
+        """
+        jobs = [job_of(item, self.recipe) for item in self.locked.items]
+        built = assemble(self.recipe, jobs, self.items, work, self.request.keep())
+        self._must_run_here(built.cached)
+        return built
+
+    def _must_run_here(self, paths: Iterable[Path]) -> None:
+        from rocmenv.sources.at_hand import lacking, this_host  # noqa: PLC0415 - for packages
+        from rocmenv.sources.loose_files import libc_needs  # noqa: PLC0415 - as above
+
+        ours = {item.name for item in self.items}
+        needs = (need for need in libc_needs(paths) if need[1][0].name not in ours)
+        try:
+            lacking(needs, this_host())
+        except HostError as error:
+            hint = "lock it on the oldest system that it is for: `rocmenv lock`"
+            raise HostError(error.message, hint=hint) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +112,38 @@ class LockedWheels(LockedFiles):
     def build(self, work: Work) -> Built:
         """Fetch the files, which must have the locked digests, and fill an environment."""
         from rocmenv.sources.wheel_fill import fetch, fill  # noqa: PLC0415 - for wheels alone
+        from rocmenv.sources.wheel_needs import must_be_whole  # noqa: PLC0415 - as above
 
-        return fill(fetch(self.items, work), work)
+        fetched = fetch(self.locked.items, work)
+        must_be_whole([(file_name(item.url), path) for item, path in fetched])
+        return fill([(i, path) for i, (_, path) in zip(self.items, fetched, strict=True)], work)
 
 
 def plan(data: Catalog, locked: Locked, downloads: Downloads) -> Plan:
     """The plan for a lock's entry; reads nothing.
 
-    `ResolveError` for a channel that cannot be installed from a lock.
+    `ResolveError` for a channel that cannot be installed from a lock, `HostError` when this
+    machine cannot use what is in it.
     """
     recipe = recipe_of(locked.channel, data, locked.version.without_local)
     if recipe is not None:
         return LockedPackages(locked, recipe=recipe)
     if locked.channel == "tarball" and len(locked.items) == 1:
+        check_host(locked.version)
         return _tarball(locked, downloads)
     if locked.channel == "wheels":
-        return LockedWheels(locked)
+        return _wheels(locked)
     msg = f"this rocmenv cannot install from a lock what the channel {visible(locked.channel)} gave"
     raise ResolveError(msg, hint="update rocmenv, or lock another channel: `rocmenv lock`")
 
 
 def refuse_incomplete(locked: Locked, mirror: str, downloads: Downloads) -> None:
-    """`NotThereError` when the mirror is known to lack a file of the lock."""
-    error = missing(locked.items, mirror, downloads)
+    """Refuse a mirror for which there is no file in the lock, or that is known to lack one."""
+    base = f"{mirror.rstrip('/')}/"
+    if locked.mirror and not any(item.url.startswith(base) for item in locked.items):
+        msg = f"no mirror can stand in for `{shown(locked.items[0].url)}` of the lock"
+        raise ResolveError(msg, hint="lock it from a mirror: `rocmenv lock --mirror URL`")
+    error = missing(_plain(locked), mirror, downloads)
     if error is not None:
         msg = f"{error.message}, though the lock names it"
         hint = "`rocmenv mirror --locked --to DIR` makes a mirror with all of them"
@@ -121,8 +152,8 @@ def refuse_incomplete(locked: Locked, mirror: str, downloads: Downloads) -> None
 
 def _tarball(locked: Locked, downloads: Downloads) -> TarballPlan:
     (item,) = locked.items
-    index, _, name = item.url.rpartition("/")
-    archive = Archive(unquote(name), "linux", "", item.version, index, size=item.size)
+    index = item.url.rpartition("/")[0]
+    archive = Archive(file_name(item.url), "linux", "", item.version, index, size=item.size)
     return TarballPlan(
         version=locked.version,
         archive=archive,
@@ -130,6 +161,19 @@ def _tarball(locked: Locked, downloads: Downloads) -> TarballPlan:
         remembered=Remembered(downloads),
         request=_request(locked),
     )
+
+
+def _wheels(locked: Locked) -> LockedWheels:
+    from rocmenv.sources.wheel_index import check_machine  # noqa: PLC0415 - for wheels alone
+
+    check_host(locked.version)
+    for item in locked.items:
+        check_machine(file_name(item.url))
+    return LockedWheels(locked)
+
+
+def _plain(locked: Locked) -> tuple[Item, ...]:
+    return tuple(replace(item, url=without_account(item.url)) for item in locked.items)
 
 
 def _request(locked: Locked) -> Request:

@@ -15,11 +15,14 @@ from rocmenv.fetch.deb import control
 from rocmenv.fetch.kind import HEAD, kind
 from rocmenv.fetch.rpm import read_rpm
 from rocmenv.model.version import Version
+from rocmenv.sources.amd import LIBC
 from rocmenv.sources.amdrocm import release_in
 from rocmenv.sources.apt.index import Index, Package, parse_package
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rocmenv.sources.apt.relation import Group
 
 FORMS = {"ar": "deb", "rpm": "rpm"}
 """Forms of packages by the kind of their first bytes."""
@@ -101,6 +104,16 @@ def read_package(path: Path) -> Loose:
             f"{visible(str(path), 200)} cannot be read ({error.strerror})"
         ) from error
     return Loose(path, form, path.stat().st_size, package, release_of(package))
+
+
+def libc_needs(paths: Iterable[Path]) -> Iterator[tuple[str, Group]]:
+    """What those of the packages that are Debian's need of the C library, with their names.
+
+    Raises as `read_package`.
+    """
+    for path in paths:
+        package = read_package(path).package
+        yield from ((package.name, g) for g in package.needs() if g[0].name in LIBC)
 
 
 def _deb(path: Path) -> Package:

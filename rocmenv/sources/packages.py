@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-from urllib.parse import unquote
 
 from rocmenv.errors import StoreError
+from rocmenv.fetch.address import file_name
 from rocmenv.fetch.archive import Tree
 from rocmenv.fetch.connection import without_account
 from rocmenv.fetch.disk import hard_link
@@ -313,7 +313,7 @@ def name_again(old: Path, new: Path) -> None:
 
 def job_of(item: Item, recipe: Recipe) -> Job:
     """How to fetch and unpack a package again, which the digest of the receipt vouches for."""
-    name = unquote(item.url.rpartition("/")[2])
+    name = file_name(item.url)
     artifact = Artifact(item.url, name, item.size, item.sha256)
     form = "rpm" if name.endswith(".rpm") else "deb"
     return Job(artifact, item.name, recipe.mapping(item), form)

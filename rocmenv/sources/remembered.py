@@ -19,6 +19,7 @@ from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from rocmenv.fetch.transfer import Downloads
@@ -55,8 +56,14 @@ class Remembered:
         if known is not None:
             self._seen.setdefault(url, None)  # it is there, and has one more user
             return known
+        return self.once(url, lambda: self.downloads.read(url, limit=limit))
+
+    def once(self, url: str, read: Callable[[], bytes]) -> bytes:
+        """What `read` returns of `url`; offline what the last run kept of that, as for `read`."""
+        if url.lower().startswith("file:"):
+            return read()
         if not self.downloads.offline:
-            self._seen[url] = content = self.downloads.read(url, limit=limit)
+            self._seen[url] = content = read()
             return content
         try:
             return self._path(url).read_bytes()

@@ -51,7 +51,14 @@ def read_project(reader: Reader, index: str, project: str) -> tuple[Offered, ...
     if content.lstrip().startswith(b"{"):
         return tuple(_from_json(content, url))
     page = _read(content, url)
-    return tuple(_offered(urljoin(url, page.base), attributes) for attributes in page.links)
+    base = _joined(url, page.base)
+    if base is None:
+        raise _unknown(url, content)
+    return tuple(
+        _offered(address, attributes)
+        for attributes in page.links
+        if (address := _joined(base, attributes["href"])) is not None
+    )
 
 
 def read_names(reader: Reader, index: str) -> tuple[str, ...]:
@@ -62,14 +69,18 @@ def read_names(reader: Reader, index: str) -> tuple[str, ...]:
         found = [str(row["name"]) for row in _rows(content, url, "projects")]
     else:
         links = _read(content, url).links
-        paths = (urlsplit(attributes["href"]).path for attributes in links)
+        addresses = (_joined(url, attributes["href"]) for attributes in links)
+        paths = (urlsplit(address).path for address in addresses if address is not None)
         found = [unquote(path).rstrip("/").rpartition("/")[2] for path in paths]
     return tuple(dict.fromkeys(re.sub(r"[-_.]+", "-", name).lower() for name in found if name))
 
 
 def is_same_place(one: str, other: str) -> bool:
     """Whether two addresses are of one server: scheme, name and port."""
-    return _server(one) == _server(other)
+    try:
+        return _server(one) == _server(other)
+    except ValueError:  # a port that is none
+        return False
 
 
 def _server(url: str) -> tuple[str, str, int | None]:
@@ -111,8 +122,16 @@ def _read(content: bytes, url: str) -> _Page:
     return page
 
 
-def _offered(base: str, attributes: dict[str, str]) -> Offered:
-    url, fragment = urldefrag(urljoin(base, attributes["href"]))
+def _joined(base: str, link: str) -> str | None:
+    """The address that `link` on a page means; None for what is no address."""
+    try:
+        return urljoin(base, link)
+    except ValueError:
+        return None
+
+
+def _offered(address: str, attributes: dict[str, str]) -> Offered:
+    url, fragment = urldefrag(address)
     digest = _SHA256.search(fragment)
     return Offered(
         name=unquote(urlsplit(url).path).rpartition("/")[2],
@@ -136,7 +155,7 @@ def _from_json(content: bytes, url: str) -> Iterable[Offered]:
                 python=str(row.get("requires-python") or ""),
                 yanked=bool(row.get("yanked")),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise _unknown(url, content) from error
 
 

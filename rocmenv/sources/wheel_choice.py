@@ -37,6 +37,9 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "full": (_LIBRARIES, _DEVEL, _PROFILER),
 }
 """The wheels of each profile, besides the core and the code for the GPUs."""
+_TOGETHER = (_LIBRARIES, _DEVEL)
+_EXTRAS = {"libraries": _LIBRARIES, "devel": _DEVEL}
+"""What `rocm[libraries,devel]` means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +144,9 @@ class _Choice:
         """The files, and what there is to say."""
         chosen = [self.meta, self._one(_CORE)]
         notes: list[str] = []
-        wanted = PROFILES[self.request.profile]
-        if _LIBRARIES in wanted:
+        extras = [_EXTRAS.get(n, n) for n in map(canonicalize_name, self.request.extra)]
+        wanted = {*PROFILES[self.request.profile], *(n for n in extras if n in _TOGETHER)}
+        if not wanted.isdisjoint(_TOGETHER):
             chosen.append(self._libraries())
             if chosen[-1].project == _LIBRARIES:  # one for all GPUs, without code for them
                 devices, notes = self._devices()
@@ -153,7 +157,7 @@ class _Choice:
             found = self._find(_PROFILER)
             chosen += [found] if found else []
             notes += [] if found else [f"{self.release} has no `{_PROFILER}`: it is left out"]
-        chosen += [self._extra(name) for name in self.request.extra]
+        chosen += [self._extra(name) for name in extras if name not in _TOGETHER]
         return list({pick.project: pick for pick in chosen}.values()), notes
 
     def _find(self, project: str) -> Pick | None:
@@ -202,7 +206,6 @@ class _Choice:
         return found
 
     def _extra(self, name: str) -> Pick:
-        """A package by its name, with or without `rocm-` in front."""
-        plain = canonicalize_name(name)
-        found = self._find(plain) or self._find(f"{META}-{plain}")
-        return found or self._one(plain)
+        """A package by its name, with or without `rocm-` or `rocm-sdk-` in front."""
+        tries = (name, f"{META}-{name}", f"{META}-sdk-{name}")
+        return next((pick for t in tries if (pick := self._find(t))), None) or self._one(name)

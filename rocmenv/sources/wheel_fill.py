@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
+from rocmenv.fetch.address import file_name
 from rocmenv.fetch.inventory import Inventory
+from rocmenv.fetch.pipeline import download
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Built
 from rocmenv.sources.wheel_program import make_prefix
@@ -27,7 +28,7 @@ def fill(fetched: Sequence[tuple[Item, Path]], work: Work) -> Built:
     """
     venv = Venv.make(work.tree, work.prefix, work.downloads.cancel)
     for item, path in fetched:
-        name = unquote(item.url.rpartition("/")[2])
+        name = file_name(item.url)
         if name.endswith(".whl"):
             venv.add_wheel(path, name)
         else:
@@ -46,12 +47,8 @@ def fill(fetched: Sequence[tuple[Item, Path]], work: Work) -> Built:
 
 def fetch(items: Sequence[Item], work: Work) -> list[tuple[Item, Path]]:
     """The files of a receipt or lock, which must have the digests that it names."""
-    fetched = []
-    for item in items:
-        name = unquote(item.url.rpartition("/")[2])
-        artifact = Artifact(item.url, name, item.size, item.sha256)
-        fetched.append((item, work.downloads.fetch(artifact, work.on_bytes)))
-    return fetched
+    artifacts = [Artifact(i.url, file_name(i.url), i.size, i.sha256) for i in items]
+    return list(zip(items, download(artifacts, work.downloads, work.on_bytes), strict=True))
 
 
 def _counted(tree: Path) -> tuple[int, int]:

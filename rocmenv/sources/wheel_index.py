@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from packaging import tags
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -18,7 +18,7 @@ from packaging.utils import parse_sdist_filename as parse_sources
 from packaging.utils import parse_wheel_filename as parse_wheel
 from packaging.version import InvalidVersion, Version
 
-from rocmenv.errors import HostError, RepositoryError
+from rocmenv.errors import ArchiveError, HostError, RepositoryError, visible
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.sources.simple_index import is_same_place, read_names, read_project
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 META = "rocm"
 """The project that stands for a release; it comes as sources."""
+_HERE = ".".join(map(str, sys.version_info[:3]))
+LOCK_ANEW = "lock anew: `rocmenv lock`"
 _NO_NAME = (InvalidSdistFilename, InvalidWheelFilename, InvalidVersion)
 
 
@@ -63,25 +65,22 @@ class WheelIndex:
     def find(self, project: str, fits: Callable[[Version], bool]) -> Pick | None:
         """The newest wheel of `project` that `fits` and this machine can use; None for none.
 
-        Raises `HostError` when it is for another Python, `RepositoryError` when the file is
-        on another server.
+        What was taken back and what comes before a release is taken where there is nothing
+        else. Raises `HostError` when all are for another Python, `RepositoryError` when the
+        file is on another server.
         """
         try:
             picks = self._picks(project)
         except NotThereError:
             return None
-        order = _order()
-        best = max(
-            (
-                (pick.version, not pick.file.yanked, -rank, pick.file.name, number)
-                for number, pick in enumerate(picks)
-                if not pick.is_sources and fits(pick.version)
-                for rank in [min((order[t] for t in _tags(pick) if t in order), default=None)]
-                if rank is not None
-            ),
-            default=None,
-        )
-        return None if best is None else self.checked(picks[best[-1]])
+        ranked = [
+            (rank, pick)
+            for pick in picks
+            if not pick.is_sources and fits(pick.version)
+            for rank in [_rank(pick)]
+            if rank is not None
+        ]
+        return self.checked(max(ranked, key=lambda r: r[0])[1]) if ranked else None
 
     def devices(self) -> list[str]:
         """The projects of device code that it lists."""
@@ -97,14 +96,7 @@ class WheelIndex:
             )
             hint = "name the index that has the files itself: `--mirror URL`"
             raise RepositoryError(msg, hint=hint)
-        here = ".".join(map(str, sys.version_info[:3]))
-        try:
-            fits = SpecifierSet(pick.file.python).contains(here, prereleases=True)
-        except InvalidSpecifier:
-            fits = True  # as installers do with a range that nobody can read
-        if not fits:
-            msg = f"`{pick.file.name}` needs Python {pick.file.python}, and rocmenv runs on {here}"
-            raise HostError(msg, hint="run rocmenv with another Python, or `--channel tarball`")
+        check_python(pick.file.python, pick.file.name)
         return pick
 
     def _picks(self, project: str) -> list[Pick]:
@@ -112,21 +104,66 @@ class WheelIndex:
         return list(_picks(project, files))
 
 
+def check_python(wanted: str, name: str) -> None:
+    """`HostError` when `name` is for a range of Python releases without the one that runs this."""
+    if not _fits(wanted):
+        msg = f"`{name}` needs Python {visible(wanted)}, and rocmenv runs on {_HERE}"
+        hint = "run rocmenv with another Python, or `--channel tarball`"
+        raise HostError(msg, hint=hint)
+
+
+def check_machine(name: str) -> None:
+    """`HostError` when this Python on this machine cannot use the wheel `name`.
+
+    `ArchiveError` when that is not the name of a wheel or of sources.
+    """
+    read_name(name)
+    if name.endswith(".whl") and _order().keys().isdisjoint(parse_wheel(name)[3]):
+        here = next(iter(_order()))
+        msg = f"`{name}` is not for the Python that rocmenv runs on, which is {here}"
+        raise HostError(msg, hint=LOCK_ANEW)
+
+
+def read_name(name: str) -> tuple[str, Version]:
+    """The project and version of a wheel or of sources, by the file's name.
+
+    `ArchiveError` for a name of another form.
+    """
+    try:
+        return parse_wheel(name)[:2] if name.endswith(".whl") else parse_sources(name)
+    except _NO_NAME as error:
+        msg = f"{visible(name, 200)} is not the name of a wheel"
+        raise ArchiveError(msg, hint=LOCK_ANEW) from error
+
+
 def _picks(project: str, files: Iterable[Offered]) -> Iterable[Pick]:
     for file in files:
         try:
-            if file.name.endswith(".whl"):
-                name, version, _, _ = parse_wheel(file.name)
-            else:
-                name, version = parse_sources(file.name)
-        except _NO_NAME:
+            name, version = read_name(file.name)
+        except ArchiveError:
             continue  # signatures, metadata, and other things beside the files
         if name == project:
             yield Pick(project, version, file)
 
 
-def _tags(pick: Pick) -> frozenset[tags.Tag]:
-    return parse_wheel(pick.file.name)[3]
+def _rank(pick: Pick) -> tuple[Any, ...] | None:
+    """How a wheel compares with others of its project; None for one that cannot be used."""
+    _, version, build, its_tags = parse_wheel(pick.file.name)
+    order = _order()
+    tag = min((order[t] for t in its_tags if t in order), default=None)
+    if tag is None:
+        return None
+    file = pick.file
+    last = (-tag, build, file.name)
+    return (_fits(file.python), not file.yanked, not version.is_prerelease, version, *last)
+
+
+def _fits(wanted: str) -> bool:
+    """Whether a range of Python releases has the one that runs this."""
+    try:
+        return SpecifierSet(wanted).contains(_HERE, prereleases=True)
+    except InvalidSpecifier:
+        return True  # as installers do with a range that nobody can read
 
 
 @cache

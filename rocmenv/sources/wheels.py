@@ -7,16 +7,15 @@ is the SHA-256 of each download.
 
 from __future__ import annotations
 
-import zipfile
+import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from email.parser import HeaderParser
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
-
-from rocmenv.errors import ArchiveError, RepositoryError
-from rocmenv.fetch.connection import shown, without_account
+from rocmenv.errors import ArchiveError
+from rocmenv.fetch.connection import without_account
+from rocmenv.fetch.parts import NoPartsError
+from rocmenv.fetch.pipeline import download
 from rocmenv.model.receipt import Item
 from rocmenv.model.release import Artifact
 from rocmenv.sources.base import Built, Part
@@ -24,9 +23,10 @@ from rocmenv.sources.remembered import Remembered
 from rocmenv.sources.therock import check_host
 from rocmenv.sources.wheel_choice import choose
 from rocmenv.sources.wheel_fill import fill
+from rocmenv.sources.wheel_needs import needed_by, read_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rocmenv.fetch.transfer import Downloads
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rocmenv.sources.catalog import Catalog
     from rocmenv.sources.wheel_index import Pick, WheelIndex
 
-_LONGEST_METADATA = 4 << 20
+T = TypeVar("T")
 # Times the packed size that wheels take on disk, with what the development files unpack to.
 _UNPACKED = 5
 
@@ -92,48 +92,52 @@ class WheelsPlan:
     def build(self, work: Work) -> Built:
         """Download the wheels, and fill an environment with them and nothing else."""
         self.remembered.keep()
-        fetched = list(self._fetch(work))
-        return fill([(_item(pick, path), path) for pick, path in fetched], work)
 
-    def _fetch(self, work: Work) -> Iterator[tuple[Pick, Path]]:
-        """Each file of the plan, and what these need besides, from the same index."""
-        waiting = list(self.picks)
-        have = {pick.project: pick for pick in waiting}
-        for pick in waiting:
-            file = pick.file
-            artifact = Artifact(file.url, file.name, file.size, file.sha256)
-            path = work.downloads.fetch(artifact, work.on_bytes)
-            yield pick, path
-            waiting.extend(needed_by(pick, path, self.index, have))
+        def fetched(picks: Sequence[Pick]) -> list[tuple[tuple[Item, Path], str]]:
+            paths = download(list(map(_artifact, picks)), work.downloads, work.on_bytes)
+            pairs = zip(picks, paths, strict=True)
+            return [((_item(pick, path), path), _metadata(pick, path)) for pick, path in pairs]
+
+        return fill(list(_with_needs(self.picks, self.index, fetched)), work)
+
+    def locked(
+        self, known: Mapping[str, Item], on_bytes: Callable[[int], None]
+    ) -> tuple[Item, ...]:
+        """All files that an install would take, what the wheels need included, with digests.
+
+        Those that the index tells count, then those of the `known` files by address. Only a
+        file without any, or whose needs cannot be read from afar, is downloaded.
+        """
+
+        def looked_up(picks: Sequence[Pick]) -> list[tuple[Item, str]]:
+            picks = [_as_known(pick, known) for pick in picks]
+            found = {pick.project: _seen_afar(pick, self.remembered) for pick in picks}
+            rest = [pick for pick in picks if not found[pick.project]]
+            paths = download(list(map(_artifact, rest)), self.remembered.downloads, on_bytes)
+            for pick, path in zip(rest, paths, strict=True):
+                found[pick.project] = (_item(pick, path), _metadata(pick, path))
+            return [pair for pair in found.values() if pair]
+
+        return tuple(_with_needs(self.picks, self.index, looked_up))
 
 
-def needed_by(pick: Pick, path: Path, index: WheelIndex, have: dict[str, Pick]) -> Iterator[Pick]:
-    """What `pick`, whose file is `path`, needs besides `have`, which gets it; from its index.
+def _with_needs(
+    picks: Sequence[Pick],
+    index: WheelIndex,
+    get: Callable[[Sequence[Pick]], Sequence[tuple[T, str]]],
+) -> Iterator[T]:
+    """What `get` has of each file, and of what these need besides, from the same index.
 
-    `RepositoryError` for what the index lacks, and for what is there in another version.
+    `get` has the metadata of wheels, too; it is asked for all that is known, then for the rest.
     """
-    for need in () if pick.is_sources else _needs(path, pick.file.name):
-        name = canonicalize_name(need.name)
-        if name not in have:
-            have[name] = _needed(pick, need, index)
-            yield have[name]
-        elif not need.specifier.contains(have[name].version, prereleases=True):
-            msg = f"`{pick.file.name}` needs {need}, and the release has {have[name].version}"
-            raise RepositoryError(msg, hint="`--channel tarball` needs no packages")
-
-
-def _needed(pick: Pick, need: Requirement, index: WheelIndex) -> Pick:
-    found = index.find(
-        canonicalize_name(need.name),
-        lambda version: need.specifier.contains(version, prereleases=True),
-    )
-    if found is None:
-        msg = (
-            f"`{pick.file.name}` needs {need}, which {shown(index.url)} does not have; "
-            "no other index is asked"
-        )
-        raise RepositoryError(msg, hint="`--mirror URL` names an index that has it")
-    return found
+    have = {pick.project: pick for pick in picks}
+    while picks:
+        further: list[Pick] = []
+        for pick, (found, text) in zip(picks, get(picks), strict=True):
+            yield found
+            if not pick.is_sources:
+                further.extend(needed_by(pick, text, index, have))
+        picks = further
 
 
 def plan(
@@ -153,28 +157,52 @@ def plan(
     )
 
 
-def _needs(path: Path, name: str) -> list[Requirement]:
-    """What a wheel needs on this machine, extras apart."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            inside = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
-            with archive.open(min(inside, key=len)) as file:
-                text = file.read(_LONGEST_METADATA).decode("utf-8")
-        found = [Requirement(t) for t in HeaderParser().parsestr(text).get_all("Requires-Dist", [])]
-    except Exception as error:
-        # zipfile has no word of its own for most of what can be wrong with a file.
-        msg = f"`{name}` is not a wheel whose needs can be read ({error})"
-        raise ArchiveError(
-            msg, hint="another place may have a whole one: `--mirror URL`"
-        ) from error
-    return [need for need in found if need.marker is None or need.marker.evaluate({"extra": ""})]
-
-
 def with_size(pick: Pick, downloads: Downloads) -> Pick:
     """The pick with the size of its file as the server tells it, where it does."""
     if pick.file.size is not None:
         return pick
     return replace(pick, file=replace(pick.file, size=downloads.size(pick.file.url)))
+
+
+def _as_known(pick: Pick, known: Mapping[str, Item]) -> Pick:
+    """The pick with the digest of an install, where the index tells none."""
+    item = known.get(without_account(pick.file.url))
+    if pick.file.sha256 is not None or item is None:
+        return pick
+    return replace(pick, file=replace(pick.file, sha256=item.sha256, size=item.size))
+
+
+def _seen_afar(pick: Pick, remembered: Remembered) -> tuple[Item, str] | None:
+    """What a lock says of a file that stays on the server, and its metadata.
+
+    None where that needs the whole file: then that is there already, nobody told its digest,
+    or it cannot be read here and there. Nobody vouches for what a server sends of it: an
+    install from the lock reads it again, of the whole file with the right digest.
+    """
+    file, downloads = pick.file, remembered.downloads
+    if file.sha256 is None or downloads.cached(_artifact(pick)) is not None:
+        return None
+
+    def read() -> bytes:
+        with downloads.parts(file.url) as remote:
+            size = remote.seek(0, os.SEEK_END)
+            text = "" if pick.is_sources else read_metadata(remote, file.name)
+        return f"{size}\n{text}".encode()
+
+    with suppress(NoPartsError, ArchiveError, ValueError):  # the whole one tells what is wrong
+        size, _, text = remembered.once(f"{file.url}#metadata", read).decode().partition("\n")
+        url, known = without_account(file.url), file.size or int(size)
+        return Item(pick.project, url, known, file.sha256, str(pick.version)), text
+    return None
+
+
+def _artifact(pick: Pick) -> Artifact:
+    file = pick.file
+    return Artifact(file.url, file.name, file.size, file.sha256)
+
+
+def _metadata(pick: Pick, path: Path) -> str:
+    return "" if pick.is_sources else read_metadata(path, pick.file.name)
 
 
 def _item(pick: Pick, path: Path) -> Item:

@@ -16,7 +16,8 @@ from rocmenv.sources.mirror_page import INDEX, Text, foreign, is_ours
 from rocmenv.sources.remembered import Remembered
 from rocmenv.sources.simple_index import Offered, read_project
 from rocmenv.sources.wheel_choice import choose
-from rocmenv.sources.wheels import needed_by, with_size
+from rocmenv.sources.wheel_needs import needed_by, read_metadata
+from rocmenv.sources.wheels import with_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -192,7 +193,11 @@ class _Copy:
     def follow(self, file: MirrorFile, path: Path) -> Further:
         """What a wheel that is there needs besides."""
         have = {pick.project: pick for pick in self.picks.values()}
-        fresh = self.add(list(needed_by(self.picks[file.path], path, self.index, have)))
+        pick = self.picks[file.path]
+        if pick.is_sources:
+            return Further()
+        text = read_metadata(path, pick.file.name)
+        fresh = self.add(list(needed_by(pick, text, self.index, have)))
         return Further(tuple(self.files(fresh)), tuple(self.pages(fresh)))
 
     def options(self, *, alone: bool) -> tuple[str, ...]:

@@ -98,6 +98,17 @@ def test_options_that_come_too_late_are_named(rocmenv: Runner, root: Root, tree:
         err = rocmenv("install", "6.3.0", *options).err
         assert (f"note: `{options[0]}` had no effect" in err) == is_late, options
     rocmenv("install", "6.3.0", "--gpu", "junk").refused(2)
+    own = ("install", "6.2.4", "--as", "6.2.4+own", "--from")
+    rocmenv(*own, tree).fine()
+    for source, is_late in (
+        (tree, False),
+        (os.path.relpath(tree, rocmenv.cwd), False),
+        (f"{tree}/", False),
+        ("nowhere", True),
+        ("https://h/rocm-6.2.4.tar.gz", True),
+    ):
+        err = rocmenv(*own, source).err
+        assert ("note: `--from` had no effect" in err) == is_late, source
     rocmenv("link", tree).fine()
     err = rocmenv("install", "6.2.4", "--with", "rocblas").err
     assert err.endswith(f"`--with` had no effect; it is linked to {tree}, which stays as it is\n")

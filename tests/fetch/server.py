@@ -142,14 +142,14 @@ def _serve_file(
     if etag and handler.headers.get("If-None-Match") == etag:
         _send(handler, 304, b"", headers)
         return
-    start = _start(handler, headers, words)
-    if start >= len(body) > 0:
+    span = _span(handler, headers, len(body), words)
+    if span is not None and span.start >= len(body) > 0:
         _send(handler, 416, b"", {"Content-Range": f"bytes */{len(body)}"})
         return
-    status = 206 if start else 200
-    if start:
-        headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
-    part = body[start:]
+    status = 200 if span is None else 206
+    if span is not None:
+        headers["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{len(body)}"
+    part = body if span is None else body[span.start : span.stop]
     _head(handler, status, len(part), headers)
     if words[0] == "cut":
         handler.wfile.write(part[: int(str(words[1]))])
@@ -162,19 +162,21 @@ def _serve_file(
             time.sleep(float(str(words[1])))
 
 
-def _start(
-    handler: BaseHTTPRequestHandler, headers: dict[str, str], words: tuple[object, ...]
-) -> int:
+def _span(
+    handler: BaseHTTPRequestHandler, headers: dict[str, str], size: int, words: tuple[object, ...]
+) -> range | None:
+    """The bytes to send; None for all of them, as no others were asked for."""
     if words[0] == "part":
-        return int(str(words[1]))
-    return 0 if words[0] == "whole" else _asked_start(handler, headers)
-
-
-def _asked_start(handler: BaseHTTPRequestHandler, headers: dict[str, str]) -> int:
-    span = handler.headers.get("Range", "")
+        return range(int(str(words[1])), size)
+    asked = handler.headers.get("Range", "").removeprefix("bytes=")
     condition = handler.headers.get("If-Range")
     fresh = condition is None or condition in (headers.get("ETag"), headers.get("Last-Modified"))
-    return int(span.removeprefix("bytes=").partition("-")[0]) if span and fresh else 0
+    if words[0] == "whole" or not asked or not fresh:
+        return None
+    first, _, last = asked.partition("-")
+    if not first:
+        return range(max(0, size - int(last)), size)
+    return range(int(first), min(size, int(last) + 1) if last else size)
 
 
 def _head(handler: BaseHTTPRequestHandler, status: int, size: int, more: dict[str, str]) -> None:

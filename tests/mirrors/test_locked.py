@@ -66,7 +66,7 @@ def test_a_file_that_it_lacks_is_told_before_a_download(
 ) -> None:
     call("lock", "--profile", "runtime").fine()
     call("mirror", "--locked", "--to", str(folder)).fine()
-    call("lock").fine()
+    call("lock", "--profile", "hip").fine()
     with address_of(folder, way) as url:
         result = call("install", "--locked", "--mirror", url, "-q", root="two")
         assert result.refused().endswith("though the lock names it")

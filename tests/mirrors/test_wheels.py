@@ -186,7 +186,7 @@ def test_what_no_page_has_is_told(
 ) -> None:
     index.wheel("rocm-one", "1.6", {"one.py": text("")}, needs=("numpy>=2",))
     result = copied("10.0.0", "--profile", "full", "-q")
-    assert "needs numpy>=2, which" in result.refused()
+    assert "needs `numpy>=2`, which" in result.refused()
     assert not list(folder.rglob("index.html"))
 
 

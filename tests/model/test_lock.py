@@ -12,7 +12,7 @@ from rocmenv.model.lock import Lock, Locked
 from rocmenv.model.receipt import Item
 from rocmenv.model.version import Version
 
-TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=20).filter(str.isprintable)
 DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
 ITEMS = st.builds(Item, TEXTS, TEXTS, st.integers(0, 2**53), DIGESTS, TEXTS)
 LOCKED = st.builds(
@@ -100,6 +100,10 @@ def test_a_mirror_takes_the_place_of_the_base_alone() -> None:
         ("ab" * 32, "AB" * 32),
         ('name = "linux-x86_64"', ""),
         ('targets = ["gfx1100"]', "targets = [1]"),
+        ('targets = ["gfx1100"]', 'targets = "gfx1100"'),
+        ("extra = []", "extra = {}"),
+        ("hipcc6.3.3", "\\u001b[31m"),
+        ("https://m/rocm/apt/6.3.3 jammy", "\\u202e"),
         ('spec = "6.3"', "spec = 6.3"),
         ("prune = false", "prune = 0"),
         ("[[platform.file]]", "[[platform.other]]"),

@@ -20,7 +20,7 @@ import pytest
 from rocmenv.errors import ArchiveError, HostError, ResolveError, UsageError
 from rocmenv.fetch.transfer import Downloads
 from rocmenv.model.version import Version
-from rocmenv.sources import at_hand, installer
+from rocmenv.sources import installer
 from rocmenv.sources.base import Request, Work
 from rocmenv.sources.installer_content import located
 from rocmenv.store import registry
@@ -40,11 +40,7 @@ from tests.sources.test_repair import flip, state
 LEGACY = "rocm-installer_1.1.0.60400-30-47~22.04.run"
 CORE = "rocm-installer-10.0.0-4.run"
 V6, V10 = Version.parse("6.4.0"), Version.parse("10.0.0")
-STATUS = """Package: libc6
-Status: install ok installed
-Version: 2.36-9
-Architecture: amd64
-"""
+pytestmark = pytest.mark.usefixtures("bare_machine")
 
 
 @pytest.fixture(scope="module")
@@ -56,24 +52,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     content = core_content(folder / "content")
     makeself(core_tree(folder / "core", content), folder / CORE, *header, "--nocomp")
     return folder
-
-
-@pytest.fixture(autouse=True)
-def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "status").write_text(STATUS)
-    monkeypatch.setattr(at_hand, "STATUS", str(tmp_path / "status"))
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
-
-
-@pytest.fixture
-def install(capfd: pytest.CaptureFixture[str], root: Root, made: Path) -> Callable[..., Result]:
-    """`rocmenv install` in the folder with the installers."""
-    runner = Runner(capfd, root, made)
-    return lambda *words: runner("install", *words)
 
 
 def tree(folder: Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ import pytest
 from rocmenv.errors import ArchiveError, HostError, ResolveError, UsageError
 from rocmenv.fetch.deb import control
 from rocmenv.model.version import Version
-from rocmenv.sources import at_hand, loose
+from rocmenv.sources import loose
 from rocmenv.sources.apt.index import Package
 from rocmenv.sources.base import Request
 from rocmenv.sources.loose_files import release_of
@@ -30,11 +30,7 @@ from tests.sources.test_repair import flip, state
 from tests.tools import tool
 
 V63, V10 = Version.parse("6.3.0"), Version.parse("10.0.0")
-STATUS = """Package: libc6
-Status: install ok installed
-Version: 2.36-9
-Architecture: amd64
-"""
+pytestmark = pytest.mark.usefixtures("bare_machine")
 
 
 def deb(name: str, xyz: str, depends: str = "", build: int = 39, **files: bytes) -> Deb:
@@ -117,23 +113,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             build_deb(one, stage, "gzip").rename(folder / name / one.filename)
     (folder / "mixed/README.txt").write_text("not a package")
     return folder
-
-
-@pytest.fixture(autouse=True)
-def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "status").write_text(STATUS)
-    monkeypatch.setattr(at_hand, "STATUS", str(tmp_path / "status"))
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
-
-
-@pytest.fixture
-def install(capfd: pytest.CaptureFixture[str], root: Root, made: Path) -> Callable[..., Result]:
-    runner = Runner(capfd, root, made)
-    return lambda *words: runner("install", *words)
 
 
 def items(root: Root, version: str) -> list[str]:

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,11 +45,6 @@ FAMILIES = {
 def index(site: Site) -> Index:
     """The index of releases from 10.0 on, empty."""
     return Index(site)
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
 
 
 @pytest.fixture
@@ -105,16 +101,6 @@ def is_clean(root: Root) -> bool:
 
 
 # The whole way.
-
-
-def test_how_to_lock_wheels_that_are_there_in_another_form(
-    call: Callable[..., Result], index: Index
-) -> None:
-    index.has_release()
-    call("install", "10.0.0", "--channel", "wheels", "--gpu", "gfx1100").fine()
-    result = call("lock", "10.0.0", "--channel", "wheels", "-q")
-    assert "is known once they are installed" in result.refused()
-    assert "`rocmenv install --reinstall 10.0.0 --channel wheels`" in result.hint
 
 
 def test_the_programs_run_from_the_final_place(
@@ -507,7 +493,7 @@ def test_what_the_index_lacks_is_not_looked_for_elsewhere(
     needs = ("rocm-bootstrap>=0.3",)
     index.wheel("rocm-sdk-core", "10.0.0", {"rocm_sdk_core/__init__.py": text("")}, needs=needs)
     message = trapped(root, mirror, public, "-q").refused()
-    assert "needs rocm-bootstrap>=0.3, which" in message
+    assert "needs `rocm-bootstrap>=0.3`, which" in message
     assert "no other index is asked" in message
     assert public.site.seen == []
     assert is_clean(root)
@@ -742,7 +728,7 @@ def test_a_wheel_for_another_python(make: Callable[..., Installed], index: Index
     name = next(iter(index.files["rocm-sdk-core"]))
     index.links[name] = f'<a href="{name}" data-requires-python="&gt;=3.99">{name}</a>'
     index.write()
-    assert "needs Python >=3.99" in refused(make, HostError, "10.0.0", "gfx942").message
+    assert "needs Python `>=3.99`" in refused(make, HostError, "10.0.0", "gfx942").message
 
 
 def test_needs_that_do_not_fit_together(make: Callable[..., Installed], index: Index) -> None:
@@ -750,7 +736,7 @@ def test_needs_that_do_not_fit_together(make: Callable[..., Installed], index: I
     needs = ("rocm-sdk-core==10.0.1", "numpy; extra == 'more'", "x; sys_platform == 'win32'")
     index.wheel("rocm-sdk-devel", "10.0.0", {"rocm_sdk_devel/x.py": text("")}, needs=needs)
     error = refused(make, RepositoryError, "10.0.0", "gfx942")
-    assert "needs rocm-sdk-core==10.0.1, and the release has 10.0.0" in error.message
+    assert "needs `rocm-sdk-core==10.0.1`, and the release has 10.0.0" in error.message
 
 
 def test_what_a_wheel_needs_comes_along(make: Callable[..., Installed], index: Index) -> None:
@@ -803,3 +789,96 @@ def test_a_wheel_is_what_installers_take(tmp_path: Path) -> None:
 
     subprocess.run([sys.executable, *words, str(tmp_path / name)], check=True)
     assert (place / "rocm_sdk_core-10.0.0.dist-info/RECORD").is_file()
+
+
+def bootstraps(index: Index, make: Callable[..., Installed], need: str) -> list[str]:
+    """The file of `rocm-bootstrap` that is taken where a wheel needs it so."""
+    index.has_release()
+    files = {"rocm_profiler/__init__.py": text("")}
+    index.files.pop("rocm-profiler", None)
+    index.wheel("rocm-profiler", "10.0.0", files, needs=(need,))
+    items = make("10.0.0", "gfx942", profile="full").receipt.items
+    return [i.url.rpartition("/")[2] for i in items if i.name == "rocm-bootstrap"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "need", "taken"),
+    [
+        ("", ">=0.2", "0.3.0"),
+        ('data-yanked="broken"', ">=0.2", "0.2.0"),
+        ('data-yanked="broken"', "==0.3.0", "0.3.0"),
+        ('data-requires-python="&gt;=3.99"', ">=0.2", "0.2.0"),
+    ],
+)
+def test_of_a_range_the_newest_that_may_be_used(
+    make: Callable[..., Installed], index: Index, attributes: str, need: str, taken: str
+) -> None:
+    for version in ("0.1.0", "0.3.0", "0.2.0", "0.4.0rc1"):
+        name = index.wheel("rocm-bootstrap", version, {"b.py": text("")}, tag="py3-none-any")
+        if version == "0.3.0":
+            index.links[name] = f'<a href="{name}" {attributes}>{name}</a>'
+    index.write()
+    found = bootstraps(index, make, f"rocm-bootstrap{need}")
+    assert found == [f"rocm_bootstrap-{taken}-py3-none-any.whl"]
+
+
+def test_a_candidate_is_taken_where_there_is_nothing_else(
+    make: Callable[..., Installed], index: Index
+) -> None:
+    index.wheel("rocm-bootstrap", "0.4.0rc1", {"b.py": text("")}, tag="py3-none-any")
+    assert bootstraps(index, make, "rocm-bootstrap") == ["rocm_bootstrap-0.4.0rc1-py3-none-any.whl"]
+
+
+def test_of_several_builds_the_last(make: Callable[..., Installed], index: Index) -> None:
+    for build in ("", "9-", "10-"):
+        _, data = wheel("rocm-bootstrap", "0.3.0", {"b.py": text(build)}, tag="py3-none-any")
+        index.add("rocm-bootstrap", f"rocm_bootstrap-0.3.0-{build}py3-none-any.whl", data)
+    assert bootstraps(index, make, "rocm-bootstrap") == ["rocm_bootstrap-0.3.0-10-py3-none-any.whl"]
+
+
+@pytest.mark.parametrize(
+    "href", ["http://[x", "//[", "http://h:port/x", "http://h:99999/x", "\\\\x\0"]
+)
+def test_a_link_that_is_none(
+    make: Callable[..., Installed], index: Index, site: Site, href: str
+) -> None:
+    index.has_release()
+    page = "/rocm/whl-next/rocm/"
+    site.files[page] = site.files[page].replace(b"<body>", f'<body><a href="{href}">x</a>'.encode())
+    root = "/rocm/whl-next/"
+    site.files[root] = site.files[root].replace(b"<body>", f'<body><a href="{href}">x</a>'.encode())
+    assert "rocm-sdk-core" in projects(make("10.0.0"))
+    row = {"filename": "rocm-10.0.0.tar.gz", "url": href}
+    site.files[page] = json.dumps({"files": [row]}).encode()
+    refused(make, RocmenvError, "10.0.0")
+
+
+@pytest.mark.parametrize("words", [("devel",), ("libraries",), ("device-gfx942", "libraries")])
+def test_the_names_of_extras(
+    make: Callable[..., Installed], index: Index, words: tuple[str, ...]
+) -> None:
+    """As people write them to pip: `rocm[libraries,devel]`."""
+    index.has_release()
+    found = projects(make("10.0.0", "gfx1100", profile="runtime", extra=words))
+    assert {f"rocm-sdk-{word}" for word in words} <= set(found)
+    assert ("rocm-sdk-device-gfx1100" in found) == ("rocm-sdk-libraries" in found)
+    assert "rocm-sdk-libraries" in found  # which the development files lead into
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"needs": ("x===\x1b[31m",)},
+        {"needs": ("x @ http://h/\x1b[31m",)},
+        {"python": "===\x1b[31m"},
+    ],
+)
+def test_what_a_wheel_says_cannot_steer_the_terminal(
+    make: Callable[..., Installed], index: Index, more: dict[str, Any]
+) -> None:
+    index.has_release()
+    index.files["rocm-sdk-core"].clear()
+    index.add("rocm-sdk-core", *wheel("rocm-sdk-core", "10.0.0", {"x.py": text("")}, **more))
+    message = refused(make, RocmenvError, "10.0.0", "gfx942").message
+    assert "\\x1b" in message
+    assert message.isprintable()

@@ -152,10 +152,12 @@ def wheel(
     needs: Sequence[str] = (),
     scripts: Sequence[str] = (),
     tag: str = TAG,
+    python: str = "",
 ) -> tuple[str, bytes]:
     """A wheel's file name and content."""
     stem = f"{project.replace('-', '_')}-{version}"
     metadata = f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n"
+    metadata += f"Requires-Python: {python}\n" if python else ""
     metadata += "".join(f"Requires-Dist: {need}\n" for need in needs)
     module = project.replace("-", "_")
     commands = "".join(f"{script}={module}._cli:{script}\n" for script in scripts)

@@ -58,14 +58,16 @@ if TYPE_CHECKING:
 def command(ctx: Context, /, spec: str | None, **given: Any) -> int:  # noqa: ANN401 - each is of its option's type
     """Write `rocm.lock`: the files that VERSION, or the pin here, means on this platform.
 
-    Entries of other platforms stay. `rocmenv install --locked` installs exactly these files.
+    Channel, profile, packages, GPUs and mirror stay those of the lock that is there, if no
+    option says otherwise. Entries of other platforms stay. `rocmenv install --locked`
+    installs exactly these files.
     """
     settings = Settings(ctx.process, ctx.root)
     report = reporter(quiet=given["quiet"] or given["as_json"])
     wanted = meant(ctx, spec) if spec else str(ops.pinned(ctx.process, ctx.root))
-    wish = _wish(wanted, given, settings)
-    downloads = downloads_for(ctx.process, ctx.root, settings, offline=given["offline"])
     path = ops.place_of(ctx.process)
+    wish = _wish(wanted, given, ops.choices(ctx.root, settings, path, wanted))
+    downloads = downloads_for(ctx.process, ctx.root, settings, offline=given["offline"])
     locked = ops.make(ctx.process, ctx.root, settings, wish, downloads, report)
     act = ops.would_change if given["dry_run"] else ops.write
     is_changed = act(path, locked)
@@ -79,20 +81,20 @@ def command(ctx: Context, /, spec: str | None, **given: Any) -> int:  # noqa: AN
     return 1 if given["dry_run"] and is_changed else 0
 
 
-def _wish(spec: str, given: dict[str, Any], settings: Settings) -> Wish:
+def _wish(spec: str, given: dict[str, Any], else_: ops.Choices) -> Wish:
     request = Request(
-        profile=given["profile"] or settings["profile"],
-        extra=given["extra"],
+        profile=given["profile"] or else_.profile,
+        extra=given["extra"] or else_.extra,
         suite=given["suite"],
-        mirror=given["mirror"],
+        mirror=given["mirror"] or else_.mirror,
         keyring=given["keyring"],
         fingerprint=given["fingerprint"],
-        prune=given["prune"],
+        prune=else_.prune if given["prune"] is None else given["prune"],
     )
     return Wish(
         spec=spec,
-        channel=given["channel"] or settings["channel"],
-        gpus=given["gpus"],
+        channel=given["channel"] or else_.channel,
+        gpus=given["gpus"] or else_.gpus,
         request=request,
     )
 
