@@ -22,9 +22,10 @@ def users_of(folder: str, proc: Path = PROC) -> dict[str, str]:
     this process and those that it was started by only the former counts, as their variables
     may be others by now.
     """
-    places = "|".join(re.escape(p) for p in {folder, os.path.realpath(folder)})
-    below = re.compile(rf"^(?:[^/\n]* )?(?:{places})/([^/\n]+)/".encode(), re.MULTILINE)
-    active = re.compile(rf"(?:^|\0)ROCM_PATH=(?:{places})/([^/\0]+)(?:/[^\0]*)?(?:\0|$)".encode())
+    ways = {os.fsencode(folder), os.fsencode(os.path.realpath(folder))}
+    places = b"(?:%b)" % b"|".join(map(re.escape, ways))
+    below = re.compile(rb"^(?:[^/\n]* )?%b/([^/\n]+)/" % places, re.MULTILINE)
+    active = re.compile(rb"(?:^|\0)ROCM_PATH=%b/([^/\0]+)(?:/[^\0]*)?(?:\0|$)" % places)
     found: dict[str, str] = {}
     ours = _ancestors(proc)
     for pid in _pids(proc):

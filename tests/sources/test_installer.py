@@ -354,7 +354,7 @@ def test_memory_does_not_grow_with_what_is_in_it(tmp_path: Path, made: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "version", "lost"),
+    ("words", "version", "lost", "form"),
     [
         (
             (LEGACY, "--profile", "sdk", "--with", "rccl"),
@@ -366,8 +366,14 @@ def test_memory_does_not_grow_with_what_is_in_it(tmp_path: Path, made: Path) -> 
                 "lib/cmake/b.cmake",
                 "etc/OpenCL/vendors/amdocl64.icd",
             ),
+            "--profile sdk --with rccl --gpu all",
         ),
-        ((CORE, "--gpu", "gfx1100"), "10.0.0", ("bin/hipcc", ".kpack/blas_gfx1100.kpack", "llvm")),
+        (
+            (CORE, "--gpu", "gfx1100"),
+            "10.0.0",
+            ("bin/hipcc", ".kpack/blas_gfx1100.kpack", "llvm"),
+            "--gpu gfx1100 --no-prune-targets",
+        ),
     ],
 )
 def test_what_is_damaged_comes_again(
@@ -378,6 +384,7 @@ def test_what_is_damaged_comes_again(
     words: tuple[str, ...],
     version: str,
     lost: tuple[str, ...],
+    form: str,
 ) -> None:
     rocmenv = Runner(capfd, root, tmp_path)
     file = shutil.copy(made / words[0], tmp_path)
@@ -396,9 +403,8 @@ def test_what_is_damaged_comes_again(
     assert result.refused() == (
         f"`{file}` is not the file any more that the version was installed from"
     )
-    again = (
-        f"install it again: `rocmenv install --reinstall {version} --from {shlex.quote(str(file))}`"
-    )
+    command = f"rocmenv install --reinstall {version} --from {shlex.quote(str(file))} {form}"
+    again = f"install it again: `{command}`"
     assert result.hint == again
     os.unlink(file)
     result = rocmenv("verify", "-q", "--repair", version)
