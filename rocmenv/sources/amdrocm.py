@@ -12,12 +12,40 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from rocmenv.errors import InvalidVersionError
+from rocmenv.errors import InvalidVersionError, ResolveError, visible
 from rocmenv.model.version import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_LIBRARIES = ("blas", "fft", "rand", "solver", "sparse", "rccl", "hiptensor", "rocalution")
+PROFILES: dict[str, tuple[str, ...]] = {
+    "runtime": ("amdrocm{xy}{gfx}",),
+    "hip": (
+        "amdrocm-core-dev{xy}",
+        "amdrocm-llvm{xy}",
+        "amdrocm-runtime{xy}",
+        "amdrocm-runtime-dev{xy}",
+        "amdrocm-hipify{xy}",
+        "amdrocm-amdsmi{xy}",
+        "amdrocm-base{xy}",
+    ),
+    "libraries": tuple(f"amdrocm-{name}{{xy}}{{gfx}}" for name in _LIBRARIES),
+    "sdk": ("amdrocm-core-sdk{xy}{gfx}",),
+    "ml": ("amdrocm-core-sdk{xy}{gfx}", "amdrocm-dnn{xy}{gfx}", "amdrocm-ck{xy}{gfx}"),
+    "profilers": (
+        "amdrocm-profiler{xy}",
+        "amdrocm-profiler-base{xy}",
+        "amdrocm-debugger{xy}",
+        "amdrocm-developer-tools{xy}",
+    ),
+    "full": ("amdrocm-core-sdk{xy}{gfx}", "amdrocm-developer-tools{xy}", "amdrocm-opencl{xy}"),
+}
+"""The packages of each profile besides those of `hip`, in Debian's spelling.
+
+`{gfx}` is one for each GPU, or nothing for all of them. A name that a release does not have
+is passed over, if others of its row are there. Source: as above, `package.json`.
+"""
 _SERIES = re.compile(r"amdrocm.*?(\d+\.\d+)(?:-gfx\w+)?", re.ASCII)
 # The packages that stand for a whole release: the run time, and what is needed to build.
 _WHOLE = re.compile(r"amdrocm(?:-core(?:-sdk|-dev|-devel)?)?\d+\.\d+(?:-gfx\w+)?", re.ASCII)
@@ -63,6 +91,18 @@ def release_in(version: str) -> Version | None:
     with suppress(InvalidVersionError):
         return Version.parse(f"{match[1]}{phase}")
     return None
+
+
+def profile(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The packages that a profile starts from, as `PROFILES` writes them: its own, and others.
+
+    Of its own a release must have some. `ResolveError` for what is no profile.
+    """
+    if name not in PROFILES:
+        names = ", ".join(f"`{known}`" for known in PROFILES)
+        msg = f"{visible(name)} is not a profile of AMD's packages"
+        raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
+    return PROFILES[name], () if name in ("runtime", "hip") else PROFILES["hip"]
 
 
 def of_release(packages: Iterable[_P], release: Version) -> list[_P]:

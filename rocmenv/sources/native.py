@@ -11,13 +11,13 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rocmenv.errors import HostError, RepositoryError, ResolveError, visible
+from rocmenv.errors import HostError, RepositoryError, ResolveError
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.model.version import Version
 from rocmenv.probe.host import debian_architecture, glibc, system_profile
+from rocmenv.sources import amdrocm
 from rocmenv.sources.amd import ARCHITECTURE, LIBC, on_host
-from rocmenv.sources.amdrocm import of_release
 from rocmenv.sources.apt.closure import close
 from rocmenv.sources.apt.dpkg import STATUS, read_host
 from rocmenv.sources.apt.index import Index
@@ -39,33 +39,6 @@ if TYPE_CHECKING:
     from rocmenv.sources.catalog import Catalog, Place
     from rocmenv.sources.packages import Recipe
 
-_LIBRARIES = ("blas", "fft", "rand", "solver", "sparse", "rccl", "hiptensor", "rocalution")
-PROFILES: dict[str, tuple[str, ...]] = {
-    "runtime": ("amdrocm{xy}{gfx}",),
-    "hip": (
-        "amdrocm-core-dev{xy}",
-        "amdrocm-llvm{xy}",
-        "amdrocm-runtime{xy}",
-        "amdrocm-runtime-dev{xy}",
-        "amdrocm-hipify{xy}",
-        "amdrocm-amdsmi{xy}",
-        "amdrocm-base{xy}",
-    ),
-    "libraries": tuple(f"amdrocm-{name}{{xy}}{{gfx}}" for name in _LIBRARIES),
-    "sdk": ("amdrocm-core-sdk{xy}{gfx}",),
-    "ml": ("amdrocm-core-sdk{xy}{gfx}", "amdrocm-dnn{xy}{gfx}", "amdrocm-ck{xy}{gfx}"),
-    "profilers": (
-        "amdrocm-profiler{xy}",
-        "amdrocm-profiler-base{xy}",
-        "amdrocm-debugger{xy}",
-        "amdrocm-developer-tools{xy}",
-    ),
-    "full": ("amdrocm-core-sdk{xy}{gfx}", "amdrocm-developer-tools{xy}", "amdrocm-opencl{xy}"),
-}
-"""The root packages of each profile; `{gfx}` is one for each GPU, or nothing for all of them.
-
-A name that a release does not have is passed over, if others of the profile are there.
-"""
 # Up to here the names have GPU families (`gfx110x`), after it exact targets.
 _BY_FAMILY = (7, 14, 0, 0)
 _SUITE, _COMPONENT = "stable", "main"
@@ -176,7 +149,7 @@ def no_packages(
 
 def index_of(index: Index, release: Version) -> Index:
     """The packages of a repository that are of `release`."""
-    return Index.of(of_release(index, release))
+    return Index.of(amdrocm.of_release(index, release))
 
 
 def roots(index: Index, release: Version, request: Request) -> list[str]:
@@ -184,24 +157,18 @@ def roots(index: Index, release: Version, request: Request) -> list[str]:
 
     `index` has those of `release` alone.
     """
-    if request.profile not in PROFILES:
-        names = ", ".join(f"`{name}`" for name in PROFILES)
-        msg = f"{visible(request.profile)} is not a profile of the native channel"
-        raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
-    templates = [
-        *(() if request.profile == "runtime" else PROFILES["hip"]),
-        *PROFILES[request.profile],
-    ]
-    wanted = []
-    for template in dict.fromkeys(templates):
-        for name in _names(index, template, release, request):
-            found = _newest(index, name)
-            if found is not None:
-                wanted.append(f"{name} (= {found.version})")
+
+    def present(templates: tuple[str, ...]) -> list[str]:
+        names = (n for t in templates for n in _names(index, t, release, request))
+        return [f"{n} (= {found.version})" for n in names if (found := _newest(index, n))]
+
+    own, besides = amdrocm.profile(request.profile)
+    wanted = present(own)
     if not wanted:
-        msg = f"the repository has none of the packages of {release}"
+        msg = f"the repository has none of the packages of {release} for `{request.profile}`"
         hint = "`rocmenv install --list --online --channel native` shows what there is"
         raise ResolveError(msg, hint=hint)
+    wanted = [*present(besides), *wanted]
     for extra in request.extra:
         for name in _meant(index, extra, release, request):
             found = _newest(index, name)

@@ -304,10 +304,12 @@ def name_again(old: Path, new: Path) -> None:
     A file by a hard link where there are any: recipes put new ones in the place of those that
     they change.
     """
+    if not (old.is_symlink() or old.is_file()):
+        return
+    new.parent.mkdir(parents=True, exist_ok=True)
     if old.is_symlink():
         new.symlink_to(os.readlink(old))
-    elif old.is_file():
-        new.parent.mkdir(parents=True, exist_ok=True)
+    else:
         hard_link(old, "", new)
 
 

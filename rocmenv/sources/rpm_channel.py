@@ -13,7 +13,7 @@ from rocmenv.errors import HostError, RepositoryError, ResolveError, SignatureEr
 from rocmenv.fetch.connection import shown
 from rocmenv.fetch.transfer import NotThereError
 from rocmenv.probe.host import debian_architecture
-from rocmenv.sources.amdrocm import of_release
+from rocmenv.sources import amdrocm
 from rocmenv.sources.keyring import read_keyring
 from rocmenv.sources.legacy_rules import Legacy, Prefixed, bare_names
 from rocmenv.sources.packages import Chosen, PackagePlan
@@ -35,37 +35,6 @@ if TYPE_CHECKING:
 _ARCHITECTURES = frozenset({"x86_64", "noarch"})
 _LIBC = ("libc.so.6(", "libm.so.6(", "libstdc++.so.6(", "libgcc_s.so.1(")
 _MOST_NAMED = 8
-
-# The root packages of each profile of the `amdrocm` packages, without the release's suffix.
-AMDROCM: dict[str, tuple[str, ...]] = {
-    "runtime": ("amdrocm",),
-    "hip": (
-        "amdrocm-llvm",
-        "amdrocm-runtime-devel",
-        "amdrocm-hipify",
-        "amdrocm-amdsmi",
-        "amdrocm-base",
-    ),
-    "libraries": (
-        "amdrocm-blas",
-        "amdrocm-fft",
-        "amdrocm-rand",
-        "amdrocm-solver",
-        "amdrocm-sparse",
-        "amdrocm-rccl",
-        "amdrocm-hiptensor",
-        "amdrocm-rocalution",
-    ),
-    "sdk": ("amdrocm-core-sdk",),
-    "ml": ("amdrocm-core-sdk", "amdrocm-dnn", "amdrocm-ck"),
-    "profilers": (
-        "amdrocm-profiler",
-        "amdrocm-profiler-base",
-        "amdrocm-debugger",
-        "amdrocm-developer-tools",
-    ),
-    "full": ("amdrocm-core-sdk", "amdrocm-developer-tools", "amdrocm-opencl"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +101,7 @@ def plan(
 def index_of(repository: LoadedRepository, place: RpmPlace, release: Version) -> Index:
     """The packages of a repository that are of `release`."""
     index = repository.index
-    return index if place.is_legacy else Index(of_release(index, release))
+    return index if place.is_legacy else Index(amdrocm.of_release(index, release))
 
 
 def roots_of(index: Index, place: RpmPlace, release: Version, request: Request) -> list[str]:
@@ -202,29 +171,26 @@ def _spelled(index: Index, bare: str, suffix: str) -> str | None:
 
 
 def _amdrocm_roots(index: Index, place: RpmPlace, release: Version, request: Request) -> list[str]:
-    if request.profile not in AMDROCM:
-        names = ", ".join(f"`{name}`" for name in AMDROCM)
-        msg = f"`{request.profile}` is not a profile of AMD's packages"
-        raise ResolveError(msg, hint=f"profiles are {names}; `--with PACKAGE` adds one package")
-    roots = [
-        root
-        for bare in _bare_names(request.profile)
-        for root in _named(index, bare + release.xy, place, request)
-    ]
+
+    def present(templates: tuple[str, ...]) -> list[str]:
+        names = (_rpm(t.format(xy="", gfx="")) + release.xy for t in templates)
+        return [root for name in names for root in _named(index, name, place, request)]
+
+    own, besides = amdrocm.profile(request.profile)
+    roots = present(own)
     if not roots:
         raise _no_packages(release)
+    roots += present(besides)
     for name in request.extra:
-        spelled = f"{name}el" if name.endswith("-dev") else name
-        found = _named(index, spelled + release.xy, place, request)
+        found = _named(index, _rpm(name) + release.xy, place, request)
         # AMD has each package a third time, without X.Y: it needs those of X.Y for all GPUs.
         roots += found or _named(index, name, place, request) or [name]
     return list(dict.fromkeys(roots))
 
 
-def _bare_names(profile: str) -> list[str]:
-    """The root packages of a profile; `amdrocm-core-sdk` brings what `hip` has."""
-    with_hip = profile in ("libraries", "profilers")
-    return [*(AMDROCM["hip"] if with_hip else ()), *AMDROCM[profile]]
+def _rpm(name: str) -> str:
+    """The name of a package of AMD's as RPM spells it, from Debian's."""
+    return f"{name}el" if name.endswith("-dev") else name
 
 
 def _named(index: Index, name: str, place: RpmPlace, request: Request) -> list[str]:

@@ -321,16 +321,21 @@ def stable(therock: Path, mirror: Mirror) -> RpmPlace:
 @pytest.mark.parametrize(
     ("profile", "targets", "extra", "wanted"),
     [
-        ("sdk", ("gfx1100",), (), "base blas-gfx1100 core-sdk-gfx1100"),
-        ("sdk", (), (), "base blas-gfx1100 blas-gfx942 core-sdk core-sdk-gfx1100 core-sdk-gfx942"),
+        ("sdk", ("gfx1100",), (), "base blas-gfx1100 core-sdk-gfx1100 llvm"),
+        (
+            "sdk",
+            (),
+            (),
+            "base blas-gfx1100 blas-gfx942 core-sdk core-sdk-gfx1100 core-sdk-gfx942 llvm",
+        ),
         (
             "sdk",
             ("gfx942", "gfx1100"),
             (),
-            "base blas-gfx1100 blas-gfx942 core-sdk-gfx1100 core-sdk-gfx942",
+            "base blas-gfx1100 blas-gfx942 core-sdk-gfx1100 core-sdk-gfx942 llvm",
         ),
-        ("sdk", ("gfx94x or gfx942",), (), "base blas-gfx942 core-sdk-gfx942"),
-        ("sdk", ("gfx942", "gfx94x or gfx942"), (), "base blas-gfx942 core-sdk-gfx942"),
+        ("sdk", ("gfx94x or gfx942",), (), "base blas-gfx942 core-sdk-gfx942 llvm"),
+        ("sdk", ("gfx942", "gfx94x or gfx942"), (), "base blas-gfx942 core-sdk-gfx942 llvm"),
         ("hip", ("gfx942",), (), "base llvm"),
         ("hip", ("gfx942",), ("amdrocm-blas",), "base blas-gfx942 llvm"),
         ("hip", (), ("amdrocm-blas10.0-gfx1100",), "base blas-gfx1100 llvm"),
@@ -359,7 +364,7 @@ def test_without_a_gpu_the_packages_of_one_are_taken(
     release = Version.parse("10.0.0")
     made = plan(stable, release, release, Request("sdk", bare=True, prune=True), downloads)
     names = [p.name.removeprefix("amdrocm-").replace("10.0", "") for p in made.packages]
-    assert names == ["base", "blas-gfx1100", "core-sdk-gfx1100"]
+    assert names == ["base", "blas-gfx1100", "core-sdk-gfx1100", "llvm"]
 
 
 def test_a_core_tree_is_built(stable: RpmPlace, downloads: Downloads, tmp_path: Path) -> None:
@@ -370,7 +375,7 @@ def test_a_core_tree_is_built(stable: RpmPlace, downloads: Downloads, tmp_path: 
     built = build(made, tmp_path, downloads)
     assert (tmp_path / "tree/bin/tool").read_bytes() == b"10.0.1"
     assert (tmp_path / "tree/lib/gfx942").read_bytes() == b"gfx942 10.0.1"
-    assert built.files == 2
+    assert built.files == 3
     assert built.notes == ()
 
 
@@ -381,6 +386,7 @@ def test_a_core_tree_is_built(stable: RpmPlace, downloads: Downloads, tmp_path: 
         (Request("sdk"), ("gfx90x or gfx90a",), "has no packages for `gfx90x` or `gfx90a`"),
         (Request("all"), (), "`all` is not a profile"),
         (Request("runtime"), (), "none of the packages of release 10.0.0"),
+        (Request("profilers"), (), "none of the packages of release 10.0.0"),
         (Request("sdk", ("amdrocm-nothing",)), (), "`amdrocm-nothing` is wanted"),
     ],
 )
