@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import time
@@ -79,6 +78,7 @@ def run(folder: Path, *, quick: bool) -> Iterator[str]:
 
 def _make(folder: Path, debs: list[Path]) -> None:
     tree = folder / "rocm-6.3.0"
+    tree.mkdir()
     for deb in debs:
         subprocess.run(["dpkg-deb", "-x", deb, tree / deb.parent.parent.name], check=True)
     (folder / "served").mkdir()
@@ -128,12 +128,15 @@ def _serial(url: str, folder: Path) -> tuple[float, float]:
 
 
 def _told(times: list[tuple[float, float]], size: float) -> str:
-    wall, cpu = (statistics.median(column) for column in zip(*times, strict=True))
+    wall, cpu = _best(times)
     return f"{wall:6.2f} s  {size / 1e6 / wall:5.0f} MB/s  processor {cpu:5.2f} s"
 
 
 def _ratio(upper: list[tuple[float, float]], lower: list[tuple[float, float]]) -> str:
-    """Of the times, round by round; in brackets that of processor time, for a busy machine."""
-    pairs = [(a[0] / b[0], a[1] / b[1]) for a, b in zip(upper, lower, strict=True)]
-    wall, cpu = (statistics.median(column) for column in zip(*pairs, strict=True))
+    """Of the best times: what else a machine does only adds. In brackets, of processor time."""
+    wall, cpu = (a / b for a, b in zip(_best(upper), _best(lower), strict=True))
     return f"{wall:.2f} [{cpu:.2f}]"
+
+
+def _best(times: list[tuple[float, float]]) -> tuple[float, float]:
+    return min(wall for wall, _ in times), min(cpu for _, cpu in times)
