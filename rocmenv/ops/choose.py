@@ -13,7 +13,7 @@ from rocmenv.model.selection import PIN_NAME
 from rocmenv.model.version import Spec
 from rocmenv.ops import current
 from rocmenv.shells.choose import SHELLS
-from rocmenv.store import pins, projects
+from rocmenv.store import locks, pins, projects
 from rocmenv.store.lock import ready_to_write
 
 if TYPE_CHECKING:
@@ -35,11 +35,14 @@ def set_pin(process: Process, root: Root, text: str, *, force: bool = False) -> 
 
 
 def remember_project(process: Process, root: Root) -> None:
-    """Remember whose pin holds in the current folder; nothing when none does."""
+    """Remember whose pin or lock holds in the current folder; nothing when none does."""
     with suppress(PinError):
         found = pins.nearest(process.cwd)
+        lock = locks.nearest(process.cwd)
         if found is not None:
             projects.record(root, os.path.dirname(found[0]))
+        if lock is not None:
+            projects.record(root, str(lock.parent))
 
 
 def unset_pin(process: Process) -> Path:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import platform
-import re
 import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rocmenv.errors import PinError, UsageError
 from rocmenv.fetch.connection import without_account
-from rocmenv.model.lock import LOCK_NAME, Lock, Locked, moved, no_lock, unmerged
+from rocmenv.model.lock import LOCK_NAME, Lock, Locked, moved
 from rocmenv.model.release import Artifact
 from rocmenv.model.selection import PIN_NAME, Origin, Selection, Source
 from rocmenv.model.target import ALL
@@ -24,6 +21,7 @@ from rocmenv.sources.base import FromIndexes, Request
 from rocmenv.sources.catalog import checked_mirror, is_legacy
 from rocmenv.sources.catalog_file import load
 from rocmenv.store import pins, registry
+from rocmenv.store.locks import platform_name, read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,10 +37,6 @@ if TYPE_CHECKING:
     from rocmenv.sources.catalog import Catalog
     from rocmenv.store.paths import Root
 
-_LIMIT = 64 << 20
-# What git puts before the first side of a conflict.
-_UNMERGED = re.compile(r"^<{7}( |\r?$)", re.MULTILINE)
-
 
 class Choices(NamedTuple):
     """What a lock is made with where nobody says otherwise.
@@ -56,47 +50,6 @@ class Choices(NamedTuple):
     gpus: tuple[str, ...]
     prune: bool | None
     mirror: str | None
-
-
-def platform_name() -> str:
-    """This machine's platform, as locks name it: `linux-x86_64`."""
-    return f"{sys.platform}-{platform.machine().lower()}"
-
-
-def nearest(folder: str) -> Path | None:
-    """The lock that counts in `folder`: beside the nearest pin, else the nearest one upward."""
-    pin = pins.nearest(folder)
-    here = Path(os.path.dirname(pin[0]) if pin else folder)
-    for place in (here, *(() if pin else here.parents)):
-        if (place / LOCK_NAME).is_file():
-            return place / LOCK_NAME
-    return None
-
-
-def read(path: Path) -> Lock:
-    """The lock at `path`; `PinError` when it is none, or cannot be read."""
-    text = ""
-    try:
-        with path.open("rb") as file:
-            text = file.read(_LIMIT).decode("utf-8-sig")
-        return Lock.from_table(_parsed(text), str(path))
-    except OSError as error:
-        msg = f"{path} cannot be read ({error.strerror})"
-        raise PinError(msg, hint=f"check its rights: `ls -l {shlex.quote(str(path))}`") from error
-    except (ValueError, RecursionError) as error:
-        if _UNMERGED.search(text):
-            raise unmerged(str(path)) from error
-        raise no_lock(str(path), str(error)) from error
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib  # noqa: PLC0415 - where there is a lock
-
-        return tomllib.loads(text)
-    import tomlkit  # noqa: PLC0415 - no reader in the library before 3.11
-
-    return tomlkit.parse(text).unwrap()
 
 
 def place_of(process: Process) -> Path:

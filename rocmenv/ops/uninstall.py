@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -112,7 +113,12 @@ def _files_that_ask(
 ) -> Iterator[Reason]:
     """The pins and the default, each by itself: one that cannot be read asks for nothing."""
     for pin in known:
-        if pin.version == version:
+        if pin.version != version:
+            continue
+        if pin.is_lock:
+            folder = shlex.quote(os.path.dirname(pin.path))
+            yield Reason(f"locked by {pin.path}", f"`cd {folder} && rocmenv lock VERSION`")
+        else:
             yield Reason(f"pinned by {pin.path}", f"change {pin.path}")
     with suppress(RocmenvError):
         default = pins.read(str(root.default)) if os.path.isfile(root.default) else None

@@ -136,7 +136,8 @@ def plan(process: Process, root: Root, step: Step, downloads: Downloads, report:
 
 def pins_of(process: Process, root: Root, version: Version) -> list[Pin]:
     """The pins that name `version` in full: they would not follow to a newer one."""
-    return [p for p in known_pins(process, root) if p.spec and p.spec.exact == version]
+    known = (pin for pin in known_pins(process, root) if not pin.is_lock)
+    return [pin for pin in known if pin.spec and pin.spec.exact == version]
 
 
 def settle(process: Process, root: Root, step: Step, *, edit_pins: bool, keep_old: bool) -> Result:

@@ -1,4 +1,4 @@
-"""The projects whose pins rocmenv has seen: what they ask for should stay installed.
+"""The projects whose pins or locks rocmenv has seen: what they ask for should stay installed.
 
 `ROOT/projects` is JSON, one folder each, the last one seen at the end. Only commands that
 write anyway add to it; hooks, shims and commands that read never do.
@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rocmenv.errors import RocmenvError
+from rocmenv.model.lock import LOCK_NAME
 from rocmenv.model.selection import PIN_NAME
 from rocmenv.store.lock import WRITERS, locked
 from rocmenv.store.pins import replace_file
@@ -27,7 +28,7 @@ _PATIENCE = 5.0
 
 
 def folders(root: Root) -> list[str]:
-    """The folders whose pins were seen, oldest first, those that have none now among them.
+    """The folders whose files were seen, oldest first, those that have none now among them.
 
     Empty when the file cannot be read: it is no more than a memory.
     """
@@ -50,7 +51,7 @@ def load(root: Root) -> tuple[list[str], str]:
 
 
 def record(root: Root, folder: str) -> None:
-    """Remember that `folder` has a pin. Those that have none any more are forgotten.
+    """Remember that `folder` has a pin or a lock. Those that have none any more are forgotten.
 
     Nothing happens where the root is not there or not ours to write: the pin itself was
     written, and that is what was asked for.
@@ -66,11 +67,13 @@ def record(root: Root, folder: str) -> None:
 
 
 def _is_dead(folder: str) -> bool:
-    """Whether there is no pin any more. What may not be looked into may have one."""
-    try:
-        os.stat(f"{folder.rstrip('/')}/{PIN_NAME}")
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except (OSError, ValueError):
+    """Whether neither is there any more. What may not be looked into may have one."""
+    for name in (PIN_NAME, LOCK_NAME):
+        try:
+            os.stat(f"{folder.rstrip('/')}/{name}")
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, ValueError):
+            return False
         return False
-    return False
+    return True

@@ -12,8 +12,8 @@ from rocmenv.errors import ResolveError
 from rocmenv.model.lock import Lock, Locked
 from rocmenv.model.receipt import Item
 from rocmenv.model.version import Version
-from rocmenv.ops import lock as locks
 from rocmenv.sources.locked_mirror import plan
+from rocmenv.store import locks
 from tests.cli.runner import Result
 from tests.mirrors.ways import address_of, contents, each_way, installs
 from tests.ops.test_lock import HERE, call, project, receipt  # noqa: F401 - fixtures

@@ -11,7 +11,7 @@ import pytest
 from rocmenv.model.version import Version
 from rocmenv.ops import lock as ops
 from rocmenv.sources import at_hand
-from rocmenv.store import registry
+from rocmenv.store import locks, registry
 from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
 from tests.sources import test_legacy, test_tarball
@@ -21,7 +21,7 @@ from tests.sources.test_tarball import Vendor, name
 # Fixtures of theirs. Imported, each parameter of that name would seem to hide one.
 made, mirror, vendor = test_legacy.made, test_legacy.mirror, test_tarball.vendor
 
-HERE = ops.platform_name()
+HERE = locks.platform_name()
 Call = Callable[..., Result]
 
 
@@ -367,6 +367,16 @@ def test_a_pin_that_says_system(call: Call, project: Path) -> None:
     assert result.hint == f"remove one of them: `rm '{project}/rocm.lock'`"
 
 
+def test_a_project_with_a_lock_alone_is_known(call: Call, project: Path, tmp_path: Path) -> None:
+    (project / ".rocm-version").unlink()
+    words = ("lock", "6.3.0", "--profile", "runtime")
+    assert call(*words, "--check").status == 1
+    assert not (tmp_path / "one/projects").exists()
+    call(*words).fine()
+    assert call("projects").fine() == f"{project}/src/rocm.lock: 6.3.0 (not installed)\n"
+    assert str(project) in (tmp_path / "one/projects").read_text()
+
+
 def test_without_a_pin_the_lock_says_for_what_it_is(call: Call, project: Path) -> None:
     (project / ".rocm-version").unlink()
     call("lock", "6.3.0", "--profile", "runtime").fine()
@@ -377,8 +387,8 @@ def test_without_a_pin_the_lock_says_for_what_it_is(call: Call, project: Path) -
     assert lock.read_bytes() == before
     lock.write_text(lock.read_text().replace(HERE, "windows-amd64"))
     call("lock").fine()
-    assert {p.spec for p in ops.read(lock).platforms} == {"6.3.0"}
-    assert {p.platform for p in ops.read(lock).platforms} == {HERE, "windows-amd64"}
+    assert {p.spec for p in locks.read(lock).platforms} == {"6.3.0"}
+    assert {p.platform for p in locks.read(lock).platforms} == {HERE, "windows-amd64"}
 
 
 def test_packages_for_a_newer_system_are_refused(

@@ -12,7 +12,7 @@ import pytest
 
 from rocmenv.model.version import Version
 from rocmenv.ops import lock as ops
-from rocmenv.store import registry
+from rocmenv.store import locks, registry
 from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
 from tests.fetch.server import Site, serving
@@ -178,7 +178,7 @@ def test_several_are_downloaded_at_once(call: Call, index: Index, words: tuple[s
 
 def test_a_lock_that_lacks_a_wheel(call: Call, project: Path, tmp_path: Path) -> None:
     call(*LOCK).fine()
-    lock = ops.read(project / "rocm.lock")
+    lock = locks.read(project / "rocm.lock")
     (entry,) = lock.platforms
     items = tuple(item for item in entry.items if item.name != "rocm-bootstrap")
     ops.write(project / "rocm.lock", replace(entry, items=items))

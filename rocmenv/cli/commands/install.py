@@ -29,6 +29,7 @@ from rocmenv.sources.base import Request
 from rocmenv.sources.catalog_file import load
 from rocmenv.store import pins, registry
 from rocmenv.store.lock import must_be_writable
+from rocmenv.store.locks import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,7 +159,7 @@ def _lock_here(ctx: Context, spec: str | None, given: dict[str, object]) -> Path
     if spec is not None or given["source"]:
         msg = "`--locked` installs what the lock says, not a version or file of its own"
         raise UsageError(msg, hint="`rocmenv install --locked`, or `rocmenv lock VERSION` first")
-    found = locks.nearest(ctx.process.cwd)
+    found = nearest(ctx.process.cwd)
     if found is None and given["locked"]:
         msg = "there is no rocm.lock here"
         raise UsageError(msg, hint="make one: `rocmenv lock`")

@@ -12,6 +12,7 @@ from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
 from rocmenv.cli.releases import meant
 from rocmenv.ops import lock as ops
+from rocmenv.ops.choose import remember_project
 from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.plan import Wish
 from rocmenv.settings import CHANNELS, PROFILE_NAMES, Settings
@@ -71,6 +72,8 @@ def command(ctx: Context, /, spec: str | None, **given: Any) -> int:  # noqa: AN
     locked = ops.make(ctx.process, ctx.root, settings, wish, downloads, report)
     act = ops.would_change if given["dry_run"] else ops.write
     is_changed = act(path, locked)
+    if not given["dry_run"]:
+        remember_project(ctx.process, ctx.root)
     if given["as_json"]:
         say_json(_json(path, locked, is_changed=is_changed))
     elif not given["quiet"]:

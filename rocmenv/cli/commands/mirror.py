@@ -12,13 +12,13 @@ from rocmenv.cli.output import amount, say, say_json
 from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
 from rocmenv.errors import UsageError
-from rocmenv.ops import lock as locks
 from rocmenv.ops import mirror as ops
 from rocmenv.ops.connect import downloads_for
 from rocmenv.ops.plan import AUTO
 from rocmenv.settings import PROFILE_NAMES, Settings
 from rocmenv.sources.base import Extent, MirrorPlan, Request
 from rocmenv.sources.catalog_file import load
+from rocmenv.store import locks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

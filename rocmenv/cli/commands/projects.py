@@ -1,4 +1,4 @@
-"""`rocmenv projects`: the pins that rocmenv knows of."""
+"""`rocmenv projects`: the pins and locks that rocmenv knows of."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocmenv.ops.pinned import known_pins
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
 def command(ctx: Context, *, as_json: bool) -> None:
-    """List the pins that rocmenv has seen, and the installed versions that they mean."""
+    """List the pins and locks that rocmenv has seen, and the installed versions that they mean."""
     known = known_pins(ctx.process, ctx.root)
     if as_json:
         rows = [

@@ -45,8 +45,8 @@ def command(
 
     What would go is shown first; then a terminal is asked, and elsewhere nothing happens
     without --yes. A version stays that is active here, in use by a process, selected by
-    ROCMENV_VERSION, the default, pinned by a project that rocmenv has seen (`rocmenv projects`),
-    meant by an alias, or linked.
+    ROCMENV_VERSION, the default, pinned or locked by a project that rocmenv has seen
+    (`rocmenv projects`), meant by an alias, or linked.
     """
     whole = not (unused or cache or staging)
     choice = ops.Choice(whole or unused, whole or cache, whole or staging, keep)
