@@ -62,7 +62,7 @@ class Process:
         try:
             os.execve(program, [program, *arguments], dict(environ))  # noqa: S606 - that is the job
         except OSError as error:
-            if error.errno != errno.ENOEXEC or not _is_text(program):
+            if error.errno != errno.ENOEXEC or not may_be_script(program):
                 raise
         os.execve("/bin/sh", ["/bin/sh", program, *arguments], dict(environ))  # noqa: S606 - as above
 
@@ -118,7 +118,7 @@ def _flush() -> None:
             stream.flush()
 
 
-def _is_text(path: str) -> bool:
+def may_be_script(path: str) -> bool:
     """Whether a file may be a script: a program for another machine has NUL bytes at once."""
     with open(path, "rb") as file:
         return b"\0" not in file.read(128)

@@ -21,6 +21,7 @@ COMMANDS = {
     "shell": "shell",
     "deactivate": "deactivate",
     "exec": "exec_",
+    "run-matrix": "run_matrix",
     "which": "which",
     "whence": "whence",
     "prefix": "prefix",
