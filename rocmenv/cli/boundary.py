@@ -90,7 +90,7 @@ def _own_words(process: Process) -> tuple[str, ...]:
     while words[start : start + 1] and words[start].startswith("-"):
         start += 2 if words[start] == "--root" else 1
     command = "".join(words[start : start + 1])
-    if command == "run-matrix" and "--" in words:
+    if command in ("run-matrix", "bisect") and "--" in words:
         return words[: words.index("--")]
     runs = command == "exec" or (has_plus and command not in COMMANDS)
     return words[:start] if runs else words

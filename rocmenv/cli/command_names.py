@@ -22,6 +22,7 @@ COMMANDS = {
     "deactivate": "deactivate",
     "exec": "exec_",
     "run-matrix": "run_matrix",
+    "bisect": "bisect",
     "which": "which",
     "whence": "whence",
     "prefix": "prefix",

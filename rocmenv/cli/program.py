@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rocmenv.store.paths import Root
 
 _PLUS = "rocmenv.plus"
-_TAKE_EMPTY = ("exec", "run-matrix", "config", "which", "whence")
+_TAKE_EMPTY = ("exec", "run-matrix", "bisect", "config", "which", "whence")
 """Commands that hand words on, or say themselves what is wrong with an empty one."""
 
 

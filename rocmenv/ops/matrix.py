@@ -98,15 +98,26 @@ def runs(
     """
     for version in versions:
         begin(version)
-        start = time.monotonic()
-        try:
-            ready = launch(process, root, current.asked(str(version)), command[0], shim=False)
-            status = _run(process, ready, command[1:], output)
-        except CommandNotFoundError as error:
-            hint = f"; {error.hint}" if error.hint else ""
-            yield Run(version, error.exit_status, 0.0, f"{error.message}{hint}")
-            continue
-        yield Run(version, status, time.monotonic() - start)
+        yield run(process, root, version, command, output=output)
+
+
+def run(
+    process: Process,
+    root: Root,
+    version: Version,
+    command: Sequence[str],
+    *,
+    output: int | None = None,
+) -> Run:
+    """Run `command` under one version, as `runs` does."""
+    start = time.monotonic()
+    try:
+        ready = launch(process, root, current.asked(str(version)), command[0], shim=False)
+        status = _run(process, ready, command[1:], output)
+    except CommandNotFoundError as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        return Run(version, error.exit_status, 0.0, f"{error.message}{hint}")
+    return Run(version, status, time.monotonic() - start)
 
 
 def _run(process: Process, ready: Launch, arguments: Sequence[str], output: int | None) -> int:
