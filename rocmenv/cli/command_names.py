@@ -21,6 +21,7 @@ COMMANDS = {
     "shell": "shell",
     "deactivate": "deactivate",
     "exec": "exec_",
+    "shell-spawn": "shell_spawn",
     "run-matrix": "run_matrix",
     "bisect": "bisect",
     "which": "which",
