@@ -143,7 +143,7 @@ def _number(stream: Stream, data: bytes) -> int:
     """Octal digits, or, where these are too few, binary with the first bit set."""
     if data[0] in (0x80, 0xFF):
         value = int.from_bytes(data[1:], "big")
-        return value - (1 << 8 * (len(data) - 1)) if data[0] == 0xFF else value  # noqa: PLR2004
+        return value - (1 << 8 * (len(data) - 1)) if data[0] == 0xFF else value  # noqa: PLR2004 - all bits set: negative
     try:
         return int(data.partition(b"\0")[0].strip() or b"0", 8)
     except ValueError:

@@ -25,7 +25,7 @@ class Search:
     _bad: int = -1
 
     def __post_init__(self) -> None:
-        if len(self.line) < 2:  # noqa: PLR2004 - both ends
+        if not self.line[1:]:
             raise ValueError("a search needs two versions")
         self._bad = len(self.line) - 1
 

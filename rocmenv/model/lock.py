@@ -204,4 +204,4 @@ def _toml(value: str | tuple[str, ...]) -> str:
 def _toml_char(char: str) -> str:
     if char in _ESCAPES:
         return _ESCAPES[char]
-    return f"\\u{ord(char):04X}" if ord(char) < 0x20 or ord(char) == 0x7F else char  # noqa: PLR2004
+    return f"\\u{ord(char):04X}" if ord(char) < 0x20 or ord(char) == 0x7F else char  # noqa: PLR2004 - what TOML calls control characters

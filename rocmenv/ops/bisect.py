@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rocmenv.errors import NotInstalledError, UsageError
 from rocmenv.ops import current
 from rocmenv.ops import install as installing
+from rocmenv.ops.matrix import meant
 from rocmenv.ops.plan import AUTO, Wish, make_plan
 from rocmenv.settings import Settings
 from rocmenv.sources import catalog
@@ -48,20 +49,16 @@ def line(process: Process, root: Root, good: str, bad: str, *, with_known: bool)
 def _end(process: Process, root: Root, text: str, *, with_known: bool) -> Version:
     selection = current.asked(text)
     try:
-        version = current.version_for(process, root, selection)
+        return meant(process, root, selection)
     except NotInstalledError as error:
         if not with_known:
             hint = f"{error.hint}; `--install` installs what is tried"
             raise NotInstalledError(error.message, hint=hint) from error
         channel = Settings(process, root)["channel"]
         return catalog.pick(load(root.catalog), selection.spec, "" if channel == AUTO else channel)
-    if version is None:
-        msg = "the system's ROCm is not one of the installed versions"
-        raise UsageError(msg, hint="`rocmenv link PREFIX` makes it one")
-    return version
 
 
-def have(
+def install(
     process: Process,
     root: Root,
     version: Version,
@@ -69,9 +66,7 @@ def have(
     how: Options,
     report: Reporter,
 ) -> None:
-    """Install a release as the settings say, if it is not there. Raises as an install."""
-    if root.receipt(version).is_file():
-        return
+    """Install a release as the settings say. Raises as planning and installing do."""
     settings = Settings(process, root)
     request = Request(profile=settings["profile"])
     wish = Wish(spec=str(version), channel=settings["channel"], request=request)

@@ -1,4 +1,4 @@
-"""One command under several versions, one after the other."""
+"""One command under a version: which versions are asked for, and what comes of it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from rocmenv.process import may_be_script
 from rocmenv.store import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
+    from rocmenv.model.selection import Selection
     from rocmenv.model.version import Version
     from rocmenv.ops.activate import Launch
     from rocmenv.process import Process
@@ -74,31 +75,17 @@ def asked(process: Process, root: Root, texts: Sequence[str]) -> list[Version]:
                 raise NotInstalledError(msg, hint=hint)
             found += fitting
             continue
-        version = current.version_for(process, root, selection)
-        if version is None:
-            msg = "the system's ROCm is not one of the installed versions"
-            raise UsageError(msg, hint="`rocmenv link PREFIX` makes it one")
-        found.append(version)
+        found.append(meant(process, root, selection))
     return list(dict.fromkeys(found))
 
 
-def runs(
-    process: Process,
-    root: Root,
-    versions: Sequence[Version],
-    command: Sequence[str],
-    begin: Callable[[Version], None],
-    *,
-    output: int | None = None,
-) -> Iterator[Run]:
-    """Run `command` under each version, once the caller asks for the next.
-
-    `begin` is called before each. The command has the terminal, and writes to ours, or with
-    `output` to that file descriptor what it has for stdout.
-    """
-    for version in versions:
-        begin(version)
-        yield run(process, root, version, command, output=output)
+def meant(process: Process, root: Root, selection: Selection) -> Version:
+    """The installed version that a request stands for; `UsageError` for the system's."""
+    version = current.version_for(process, root, selection)
+    if version is None:
+        msg = "the system's ROCm is not one of the installed versions"
+        raise UsageError(msg, hint="`rocmenv link PREFIX` makes it one")
+    return version
 
 
 def run(
@@ -109,7 +96,11 @@ def run(
     *,
     output: int | None = None,
 ) -> Run:
-    """Run `command` under one version, as `runs` does."""
+    """Run `command` under a version, once.
+
+    It has the terminal, and writes to ours, or with `output` to that file descriptor what it
+    has for stdout.
+    """
     start = time.monotonic()
     try:
         ready = launch(process, root, current.asked(str(version)), command[0], shim=False)

@@ -16,14 +16,18 @@ from rocmenv.sources.locked_mirror import plan
 from rocmenv.store import locks
 from tests.cli.runner import Result
 from tests.mirrors.ways import address_of, contents, each_way, installs
-from tests.ops.test_lock import HERE, call, project, receipt  # noqa: F401 - fixtures
+from tests.ops import test_lock
+from tests.ops.test_lock import HERE, receipt
 from tests.sources.test_legacy import Mirror, _machine  # noqa: F401 - a fixture
 from tests.sources.test_tarball import Vendor, name
+
+# Fixtures of theirs. Imported, each parameter of that name would seem to hide one.
+call, project = test_lock.call, test_lock.project
 
 Call = Callable[..., Result]
 
 
-def wanted(project: Path) -> dict[str, str]:  # noqa: F811
+def wanted(project: Path) -> dict[str, str]:
     """The files of the lock with their digests, by their names in a mirror."""
     entry = locks.read(project / "rocm.lock").platforms[0]
     return {item.url.rpartition("/")[2].replace("%2B", "+"): item.sha256 for item in entry.items}
@@ -32,9 +36,9 @@ def wanted(project: Path) -> dict[str, str]:  # noqa: F811
 @each_way
 @pytest.mark.parametrize("version", ["6.3.0", "10.0.1"])
 def test_another_machine_installs_the_lock_from_it(
-    call: Call,  # noqa: F811
+    call: Call,
     tmp_path: Path,
-    project: Path,  # noqa: F811
+    project: Path,
     origin: Mirror,
     vendor: Vendor,
     folder: Path,
@@ -59,7 +63,7 @@ def test_another_machine_installs_the_lock_from_it(
 
 @each_way
 def test_a_file_that_it_lacks_is_told_before_a_download(
-    call: Call,  # noqa: F811
+    call: Call,
     tmp_path: Path,
     folder: Path,
     way: str,
@@ -77,8 +81,8 @@ def test_a_file_that_it_lacks_is_told_before_a_download(
 
 
 def test_the_files_of_all_platforms(
-    call: Call,  # noqa: F811
-    project: Path,  # noqa: F811
+    call: Call,
+    project: Path,
     folder: Path,
 ) -> None:
     call("lock", "--profile", "runtime").fine()
@@ -94,7 +98,7 @@ def test_the_files_of_all_platforms(
 
 
 def test_from_another_mirror(
-    call: Call,  # noqa: F811
+    call: Call,
     origin: Mirror,
     folder: Path,
 ) -> None:
@@ -108,7 +112,7 @@ def test_from_another_mirror(
 
 
 def test_a_file_that_was_replaced_is_refused(
-    call: Call,  # noqa: F811
+    call: Call,
     origin: Mirror,
     folder: Path,
 ) -> None:
@@ -120,7 +124,7 @@ def test_a_file_that_was_replaced_is_refused(
 
 
 def test_wrong_words_are_refused(
-    call: Call,  # noqa: F811
+    call: Call,
     folder: Path,
 ) -> None:
     to = ("-q", "--to", str(folder))

@@ -16,9 +16,13 @@ from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.builders import clean_environ, fake_prefix, put
 from tests.cli.runner import COMMAND, Result, Runner, run_command
-from tests.sources.test_legacy import _machine, made, mirror  # noqa: F401 - fixtures
-from tests.sources.test_pruned import call  # noqa: F401 - a fixture
-from tests.sources.test_tarball import Vendor, name, vendor  # noqa: F401 - a fixture
+from tests.sources import test_legacy, test_pruned, test_tarball
+from tests.sources.test_legacy import _machine  # noqa: F401 - a fixture
+from tests.sources.test_tarball import Vendor, name
+
+# Fixtures of theirs. Imported, each parameter of that name would seem to hide one.
+made, mirror, vendor = test_legacy.made, test_legacy.mirror, test_tarball.vendor
+call = test_pruned.call
 
 
 def settle_otherwise(rocmenv: Callable[..., Result], *, prune: bool = False) -> None:
@@ -58,7 +62,7 @@ WORDS: dict[str, tuple[str, tuple[str, ...]]] = {
 @pytest.mark.parametrize("case", WORDS)
 @pytest.mark.parametrize("prune", [False, True])
 def test_packages_are_those_of_the_receipt(
-    call: Callable[..., Result],  # noqa: F811
+    call: Callable[..., Result],
     tmp_path: Path,
     case: str,
     *,
@@ -81,7 +85,7 @@ def test_packages_are_those_of_the_receipt(
 def test_an_archive_is_that_of_the_receipt(
     capfd: pytest.CaptureFixture[str],
     tmp_path: Path,
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     words: tuple[str, ...],
 ) -> None:
     groups = ("multiarch", "gfx120X-all", "gfx94X-dcgpu")

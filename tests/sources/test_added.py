@@ -24,15 +24,17 @@ from rocmenv.store.paths import Root
 from tests.builders import put
 from tests.cli.runner import Result, Runner, run_and_stop
 from tests.fetch.server import Site, serving
+from tests.sources import test_legacy
 from tests.sources.apt.builders import build_deb
 from tests.sources.test_legacy import (
     Mirror,
     _machine,  # noqa: F401 - a fixture
     deb,
-    made,  # noqa: F401 - a fixture
-    mirror,  # noqa: F401 - a fixture
 )
 from tests.sources.test_repair import flip, left_over, state
+
+# Fixtures of theirs. Imported, each parameter of that name would seem to hide one.
+made, mirror = test_legacy.made, test_legacy.mirror
 
 V630, V1010 = Version.parse("6.3.0"), Version.parse("10.1.0")
 LIBRARY = "lib__rocblas__library"
@@ -65,12 +67,7 @@ Call = Callable[..., Result]
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
-
-
-@pytest.fixture
-def environ(mirror: Mirror, tmp_path: Path) -> dict[str, str]:  # noqa: F811
+def environ(mirror: Mirror, tmp_path: Path) -> dict[str, str]:
     """What a call needs to find the server, which has more packages than usual."""
     for one in MORE:
         mirror.debs[one.name] = build_deb(one, tmp_path / "more", "xz")
@@ -86,7 +83,7 @@ def call(
     return lambda *words, **more: runner(*words, **{**environ, **more})
 
 
-def packages(mirror: Mirror) -> set[str]:  # noqa: F811
+def packages(mirror: Mirror) -> set[str]:
     """The packages that were asked for, without suffix and version."""
     asked = (Path(r.path).name for r in mirror.site.seen)
     return {name.split("6.3.0_")[0] for name in asked if name.endswith(".deb")}
@@ -107,7 +104,7 @@ def records(root: Root, version: Version = V630) -> list[object]:
 def test_it_is_what_an_install_for_all_of_them_is(
     call: Call,
     root: Root,
-    mirror: Mirror,  # noqa: F811
+    mirror: Mirror,
     targets: str,
 ) -> None:
     call(*INSTALL, "--gpu", targets).fine()
@@ -136,7 +133,7 @@ def test_it_is_what_an_install_for_all_of_them_is(
     assert left_over(root) == []
 
 
-def test_one_after_the_other_and_then_all(call: Call, root: Root, mirror: Mirror) -> None:  # noqa: F811
+def test_one_after_the_other_and_then_all(call: Call, root: Root, mirror: Mirror) -> None:
     call(*INSTALL, "--gpu", "gfx1100").fine()
     assert root.left_out(V630).read_text().count("\n") == 5
     call(*ADD).fine()
@@ -154,7 +151,7 @@ def test_one_after_the_other_and_then_all(call: Call, root: Root, mirror: Mirror
 def test_where_nothing_was_left_out_nothing_is_fetched(
     call: Call,
     root: Root,
-    mirror: Mirror,  # noqa: F811
+    mirror: Mirror,
 ) -> None:
     words = [word for word in INSTALL if word != "--prune-targets"]
     call(*words, "--gpu", "gfx1100").fine()
@@ -235,7 +232,7 @@ def test_without_hard_links_there_are_copies(
 def test_without_a_connection_the_cache_is_enough(
     call: Call,
     root: Root,
-    mirror: Mirror,  # noqa: F811
+    mirror: Mirror,
 ) -> None:
     call(*INSTALL, "--gpu", "gfx1100", "--keep-downloads").fine()
     mirror.site.files.clear()
@@ -268,7 +265,7 @@ def test_what_may_not_be_carried_over_is_named(
 def test_without_its_lists_it_is_made_anew(
     call: Call,
     root: Root,
-    mirror: Mirror,  # noqa: F811
+    mirror: Mirror,
     name: str,
 ) -> None:
     call(*INSTALL, "--gpu", "gfx1100").fine()

@@ -137,11 +137,6 @@ def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
-
-
-@pytest.fixture
 def install(
     capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path, mirror: Mirror
 ) -> Callable[..., Result]:

@@ -13,14 +13,12 @@ from rocmenv.model.version import Version
 from rocmenv.store import registry
 from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
+from tests.sources import test_legacy
 from tests.sources.apt.builders import PREFIX, Deb, build_deb
-from tests.sources.test_legacy import (  # noqa: F401 - fixtures
-    DEB,
-    Mirror,
-    _machine,
-    made,
-    mirror,
-)
+from tests.sources.test_legacy import DEB, Mirror, _machine  # noqa: F401 - a fixture
+
+# Fixtures of theirs. Imported, each parameter of that name would seem to hide one.
+made, mirror = test_legacy.made, test_legacy.mirror
 
 LIBRARY = "lib/rocblas/library"
 KERNELS = {
@@ -36,7 +34,7 @@ KERNELS = {
 def call(
     capfd: pytest.CaptureFixture[str],
     tmp_path: Path,
-    mirror: Mirror,  # noqa: F811
+    mirror: Mirror,
 ) -> Callable[..., Result]:
     """rocmenv, with a server whose rocBLAS has code for two GPUs."""
     package = Deb(

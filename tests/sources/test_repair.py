@@ -29,17 +29,19 @@ from rocmenv.store.paths import Root
 from tests.builders import fake_prefix, put
 from tests.cli.runner import Result, Runner, run_and_stop
 from tests.fetch.server import Site
+from tests.sources import test_legacy, test_tarball
 from tests.sources.apt.builders import build_deb
 from tests.sources.test_legacy import (
     Mirror,
     _machine,  # noqa: F401 - a fixture
     deb,
-    install,  # noqa: F401 - a fixture
-    made,  # noqa: F401 - a fixture
-    mirror,  # noqa: F401 - a fixture
 )
-from tests.sources.test_tarball import Vendor, vendor  # noqa: F401 - a fixture
+from tests.sources.test_tarball import Vendor
 from tests.sources.test_tarball import name as tarball_name
+
+# Fixtures of theirs. Imported, each parameter of that name would seem to hide one.
+made, mirror, install = test_legacy.made, test_legacy.mirror, test_legacy.install
+vendor = test_tarball.vendor
 
 V630 = Version.parse("6.3.0")
 Install = Callable[..., Result]
@@ -52,7 +54,7 @@ MORE = (
 
 
 @pytest.fixture
-def prefix(install: Install, mirror: Mirror, root: Root, tmp_path: Path) -> Path:  # noqa: F811
+def prefix(install: Install, mirror: Mirror, root: Root, tmp_path: Path) -> Path:
     """6.3.0 with more packages than usual; what the server was asked for is forgotten."""
     for one in MORE:
         mirror.debs[one.name] = build_deb(one, tmp_path / "more", "xz")
@@ -73,7 +75,7 @@ def state(prefix: Path) -> dict[str, object]:
     return found
 
 
-def fetched(mirror: Mirror) -> set[str]:  # noqa: F811
+def fetched(mirror: Mirror) -> set[str]:
     """The packages that were asked for, without suffix and version."""
     return {Path(r.path).name.split("6.3.0_")[0] for r in mirror.site.seen}
 
@@ -142,7 +144,7 @@ def test_all_is_as_before_and_only_its_packages_came(
     rocmenv: Runner,
     root: Root,
     prefix: Path,
-    mirror: Mirror,  # noqa: F811
+    mirror: Mirror,
     name: str,
 ) -> None:
     damage, packages = CASES[name]
@@ -165,7 +167,7 @@ def test_all_is_as_before_and_only_its_packages_came(
 def test_what_is_right_is_left_alone(
     rocmenv: Runner,
     prefix: Path,
-    mirror: Mirror,  # noqa: F811
+    mirror: Mirror,
 ) -> None:
     before = {p: p.lstat().st_ctime_ns for p in prefix.rglob("*")}
     assert "repaired" not in rocmenv("verify", "--repair", "6.3.0").fine()
@@ -203,7 +205,7 @@ def test_a_file_with_another_name_elsewhere_is_not_edited(
 # What cannot be repaired.
 
 
-def gone(mirror: Mirror, name: str) -> None:  # noqa: F811
+def gone(mirror: Mirror, name: str) -> None:
     (path,) = [p for p in mirror.site.files if f"/{name}6.3.0_" in p]
     del mirror.site.files[path]
 
@@ -212,7 +214,7 @@ def test_a_package_that_is_gone_is_named_with_the_way_out(
     rocmenv: Runner,
     root: Root,
     prefix: Path,
-    mirror: Mirror,  # noqa: F811
+    mirror: Mirror,
 ) -> None:
     flip(prefix / "bin/hipcc")
     gone(mirror, "hipcc")
@@ -227,7 +229,7 @@ def test_a_package_that_is_gone_is_named_with_the_way_out(
 def test_another_package_of_the_same_name_is_not_taken(
     rocmenv: Runner,
     prefix: Path,
-    mirror: Mirror,  # noqa: F811
+    mirror: Mirror,
     tmp_path: Path,
 ) -> None:
     flip(prefix / "bin/hipcc")
@@ -266,9 +268,9 @@ def test_what_a_recipe_makes_otherwise_now_is_told_and_the_rest_is_mended(
 
 def test_offline_it_takes_what_is_kept_and_nothing_else(
     rocmenv: Runner,
-    install: Install,  # noqa: F811
+    install: Install,
     prefix: Path,
-    mirror: Mirror,  # noqa: F811
+    mirror: Mirror,
 ) -> None:
     (prefix / "bin/hipcc").unlink()
     words = ("verify", "-q", "--repair", "--offline", "6.3.0")
@@ -456,7 +458,7 @@ def test_a_folder_is_copied_from_again_where_it_is_as_it_was(
 def test_an_archive_of_the_channel_is_fetched_again(
     rocmenv: Runner,
     root: Root,
-    vendor: Vendor,  # noqa: F811
+    vendor: Vendor,
     words: tuple[str, ...],
 ) -> None:
     vendor.has("tarball-multi-arch", tarball_name("multiarch", "7.14.0"))

@@ -80,11 +80,6 @@ def vendor() -> Iterator[Vendor]:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
-
-
-@pytest.fixture
 def call(
     capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path, vendor: Vendor
 ) -> Callable[..., Result]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -785,8 +786,6 @@ def test_a_wheel_is_what_installers_take(tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(data)
     place = tmp_path / "out"
     words = ["-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", str(place)]
-    import sys  # noqa: PLC0415
-
     subprocess.run([sys.executable, *words, str(tmp_path / name)], check=True)
     assert (place / "rocm_sdk_core-10.0.0.dist-info/RECORD").is_file()
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
 
+from rocmenv.cli import trials
 from rocmenv.cli.completion import complete_installed
 from rocmenv.cli.output import say, say_json, tell
-from rocmenv.cli.program import Context, empty_argument
+from rocmenv.cli.program import Context
 from rocmenv.cli.progress import reporter
 from rocmenv.errors import RocmenvError, UsageError
 from rocmenv.model.bisect import Search
 from rocmenv.ops import bisect as ops
 from rocmenv.ops import install as installing
-from rocmenv.ops import matrix
 from rocmenv.ops.connect import downloads_for
+from rocmenv.ops.matrix import Run
 from rocmenv.settings import Settings
 from rocmenv.store.lock import must_be_writable
 
@@ -57,22 +56,25 @@ def command(
     Exit status 0 means good, 125 that nothing can be told, all else bad. GOOD may be newer than
     BAD: then it is the first version that works no longer, going back.
     """
-    good, bad, to_run = _split(words)
+    ends, to_run = trials.split(words, _HINT)
+    if not ends[1:] or ends[2:]:
+        raise UsageError("two versions are needed, a good one and a bad one", hint=_HINT)
+    good, bad = ends
     if with_known:
         must_be_writable(ctx.root)
     search = Search(ops.line(ctx.process, ctx.root, good, bad, with_known=with_known))
-    trials = _Trials(ctx, to_run, as_json, quiet)
+    tried = _Tried(ctx, to_run, as_json, quiet)
     for end, wanted in ((search.good, True), (search.bad, False)):
-        if trials.is_good(end) is not wanted:
-            told = trials.rows[-1]["verdict"]
+        if tried.is_good(end) is not wanted:
+            told = tried.rows[-1]["verdict"]
             msg = f"{end} is {told}, and was named as {_WORDS[wanted]}"
             raise RocmenvError(msg, hint="look at what the command wrote, or name another version")
     while (version := search.next()) is not None:
-        search.tell(version, is_good=trials.is_good(version))
+        search.tell(version, is_good=tried.is_good(version))
     between = [str(version) for version in search.between]
     if as_json:
         found = {"good": str(search.good), "bad": str(search.bad), "untold": between}
-        say_json({"command": list(to_run), "tried": trials.rows, **found})
+        say_json({"command": list(to_run), "tried": tried.rows, **found})
         return 0
     if not between:
         say(f"{search.bad} is the first bad version, {search.good} the last good one")
@@ -84,7 +86,7 @@ def command(
 
 
 @dataclass(slots=True)
-class _Trials:
+class _Tried:
     ctx: Context
     command: Sequence[str]
     as_json: bool
@@ -93,46 +95,28 @@ class _Trials:
 
     def is_good(self, version: Version) -> bool | None:
         """Try a version, which is installed first where it is not there; None: it tells nothing."""
-        status, seconds, problem = 0, 0.0, self._missing(version)
-        if not problem:
-            sys.stdout.flush()
-            if not self.quiet:
-                tell(f"== {version}: {shlex.join(self.command)}")
-            output = sys.stderr.fileno() if self.as_json else None
-            ran = matrix.run(self.ctx.process, self.ctx.root, version, self.command, output=output)
-            status, seconds, problem = ran.status, ran.seconds, ran.problem
-        verdict = None if problem or status == _SKIP else status == 0
-        row = {"version": str(version), "verdict": _WORDS[verdict], "status": status}
-        self.rows.append(row | {"seconds": round(seconds, 3), "problem": problem or None})
-        if problem:
-            tell(f"rocmenv: {problem}")
+        run = self._run(version)
+        verdict = None if run.problem or run.status == _SKIP else run.status == 0
+        self.rows.append(trials.row(run) | {"verdict": _WORDS[verdict]})
         if not self.as_json:
-            say(f"{version!s:<12}  {_WORDS[verdict]:<8}  {seconds:8.1f} s")
+            say(f"{version!s:<12}  {_WORDS[verdict]:<8}  {run.seconds:8.1f} s")
         return verdict
 
-    def _missing(self, version: Version) -> str:
-        """Have a version there; why it cannot be."""
+    def _run(self, version: Version) -> Run:
         ctx = self.ctx
-        if ctx.root.receipt(version).is_file():
-            return ""
+        if not ctx.root.receipt(version).is_file():
+            try:
+                self._install(version)
+            except RocmenvError as error:
+                problem = f"{version} cannot be installed: {error.message}"
+                tell(f"rocmenv: {problem}")
+                return Run(version, error.exit_status, 0.0, problem)
+        return trials.run(ctx, version, self.command, as_json=self.as_json, quiet=self.quiet)
+
+    def _install(self, version: Version) -> None:
+        ctx = self.ctx
         settings = Settings(ctx.process, ctx.root)
         downloads = downloads_for(ctx.process, ctx.root, settings, offline=False)
         how = installing.options(settings, None, keep=False, reinstall=False)
         report = reporter(quiet=self.quiet or self.as_json)
-        try:
-            ops.have(ctx.process, ctx.root, version, downloads, how, report)
-        except RocmenvError as error:
-            return f"{version} cannot be installed: {error.message}"
-        return ""
-
-
-def _split(words: Sequence[str]) -> tuple[str, str, Sequence[str]]:
-    at = [*words, "--"].index("--")
-    ends, to_run = words[:at], words[at + 1 :]
-    if "" in (*ends, *to_run[:1]):
-        raise empty_argument()
-    if len(ends) != 2:  # noqa: PLR2004 - a good one and a bad one
-        raise UsageError("two versions are needed, a good one and a bad one", hint=_HINT)
-    if not to_run:
-        raise UsageError("the command is missing", hint=f"write it behind `--`: {_HINT}")
-    return ends[0], ends[1], to_run
+        ops.install(ctx.process, ctx.root, version, downloads, how, report)

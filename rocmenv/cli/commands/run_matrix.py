@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from rocmenv.cli import trials
 from rocmenv.cli.completion import complete_installed
-from rocmenv.cli.output import say, say_json, tell
-from rocmenv.cli.program import Context, empty_argument
+from rocmenv.cli.output import say, say_json
+from rocmenv.cli.program import Context
 from rocmenv.errors import UsageError
 from rocmenv.ops import matrix
 from rocmenv.store import registry
@@ -54,7 +53,10 @@ def command(
     A range such as '>=6.3' stands for every installed version in it. COMMAND finds its version
     in ROCMENV_VERSION, for folders of its own. The exit status is 0 when all runs passed.
     """
-    requests, to_run = _split(words, every=every)
+    # The parser has taken the only `--` away where no version stands before it.
+    requests, to_run = trials.split(("--", *words) if every else words, _HINT)
+    if not (requests or every):
+        raise UsageError("the versions are missing", hint=_HINT)
     versions = (
         list(registry.load(ctx.root).installed)
         if every
@@ -63,37 +65,16 @@ def command(
     if not versions:
         raise UsageError("no version is installed", hint="`rocmenv install latest`")
 
-    def begin(version: Version) -> None:
-        sys.stdout.flush()
-        if not quiet:
-            tell(f"== {version}: {shlex.join(to_run)}")
-
-    output = sys.stderr.fileno() if as_json else None
     done: list[Run] = []
-    for run in matrix.runs(ctx.process, ctx.root, versions, to_run, begin, output=output):
-        done.append(run)
-        if run.problem:
-            tell(f"rocmenv: {run.problem}")
-        if fail_fast and run.status:
+    for version in versions:
+        done.append(trials.run(ctx, version, to_run, as_json=as_json, quiet=quiet))
+        if fail_fast and done[-1].status:
             break
     if as_json:
-        say_json({"command": list(to_run), "runs": [_json(run) for run in done]})
+        say_json({"command": list(to_run), "runs": [trials.row(run) for run in done]})
     else:
         _show(done, versions)
     return int(any(run.status for run in done))
-
-
-def _split(words: Sequence[str], *, every: bool) -> tuple[Sequence[str], Sequence[str]]:
-    """The requests, and the command; with `every` there are none of the former."""
-    at = -1 if every else [*words, "--"].index("--")
-    requests, to_run = words[: max(at, 0)], words[at + 1 :]
-    if "" in (*requests, *to_run[:1]):
-        raise empty_argument()
-    if not to_run:
-        raise UsageError("the command is missing", hint=f"write it behind `--`: {_HINT}")
-    if not (requests or every):
-        raise UsageError("the versions are missing", hint=_HINT)
-    return requests, to_run
 
 
 def _show(done: Sequence[Run], versions: Sequence[Version]) -> None:
@@ -103,12 +84,3 @@ def _show(done: Sequence[Run], versions: Sequence[Version]) -> None:
         say(f"{run.version!s:<{width}}  {run.words:<20}  {run.seconds:8.1f} s")
     for text in texts[len(done) :]:
         say(f"{text:<{width}}  not run")
-
-
-def _json(run: Run) -> dict[str, object]:
-    return {
-        "version": str(run.version),
-        "status": run.status,
-        "seconds": round(run.seconds, 3),
-        "problem": run.problem or None,
-    }

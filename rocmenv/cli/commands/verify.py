@@ -80,7 +80,7 @@ def command(ctx: Context, /, specs: tuple[str, ...], **given: object) -> int:
         msg = "`--gpu` is for the sample that `--compile` builds"
         raise UsageError(msg, hint="`rocmenv verify --compile --gpu TARGET`")
     if given["compiles"]:
-        from rocmenv.ops.sample import asked  # noqa: PLC0415 - needs more than a look
+        from rocmenv.ops.sample import asked  # noqa: PLC0415 - only for `--compile`: it needs the tables of GPUs
 
         given["gpus"] = asked(given["gpus"] if isinstance(given["gpus"], tuple) else ())
     items, broken = _items(ctx, specs, links=bool(given["compiles"]))

@@ -129,7 +129,7 @@ def _rich(text: str, at: int, depth: int) -> tuple[Need, int]:
     word = ""
     while not text.startswith(")", at := _after_blanks(text, at)):
         this, at = _word(text, at)
-        is_else = this == "else" and word in CONDITIONAL and len(parts) == 2  # noqa: PLR2004
+        is_else = this == "else" and word in CONDITIONAL and len(parts) == 2  # noqa: PLR2004 - `A if B`
         is_more = this in _WORDS and (not word or (this == word and word in _CHAINS))
         if not (is_else or is_more):
             raise _odd(text)

@@ -34,11 +34,6 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, tuple[int, ...] |
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
-
-
-@pytest.fixture
 def install(
     capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path, mirror: Mirror
 ) -> Callable[..., Result]:

@@ -10,9 +10,12 @@ import pytest
 
 from rocmenv.store.paths import Root
 from tests.cli.runner import Result, Runner
+from tests.sources.rpm import test_channel, test_mirror
 from tests.sources.rpm.conftest import Mirror
-from tests.sources.rpm.test_channel import therock  # noqa: F401 - a fixture
-from tests.sources.rpm.test_mirror import NEWER, _el9, newer  # noqa: F401 - fixtures
+from tests.sources.rpm.test_mirror import NEWER, _el9  # noqa: F401 - a fixture
+
+# Fixtures of theirs. Imported, each parameter of that name would seem to hide one.
+therock, newer = test_channel.therock, test_mirror.newer
 
 PAGE = '<html><a href="?C=N">Name</a> <a href="../">..</a> {} <a href="latest/">latest/</a></html>'
 
@@ -22,7 +25,7 @@ def page(*folders: str) -> bytes:
 
 
 @pytest.fixture
-def server(newer: Mirror) -> Mirror:  # noqa: F811
+def server(newer: Mirror) -> Mirror:
     """6.3 for two systems, 7.2.4 for one, 10.0.0 and 10.0.1."""
     newer.site.files["/rocm/el8/"] = page("6.3", "7.2.9", "5.5.2")
     newer.site.files["/rocm/el9/"] = page("6.3", "7.2.4")
@@ -30,22 +33,14 @@ def server(newer: Mirror) -> Mirror:  # noqa: F811
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
-
-
-@pytest.fixture
-def listed(
-    capfd: pytest.CaptureFixture[str], root: Root, tmp_path: Path, server: Mirror
-) -> Callable[..., Result]:
+def listed(rocmenv: Runner, server: Mirror) -> Callable[..., Result]:
     """The list of a mirror, or with `mirror=""` of AMD's servers as the catalogue has them."""
-    runner = Runner(capfd, root, tmp_path)
 
     def call(*words: str, mirror: str = f"{server.site.url}/rocm") -> Result:
         given = ("--mirror", mirror) if mirror else ()
         key = ("--fingerprint", server.made.fingerprint)
         base = ("install", "--list", "--online", "--channel", "rpm")
-        return runner(*base, *given, *key, *words)
+        return rocmenv(*base, *given, *key, *words)
 
     return call
 

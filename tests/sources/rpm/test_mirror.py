@@ -13,13 +13,13 @@ from rocmenv.sources import rpm_release
 from rocmenv.store import registry
 from tests.cli.runner import Result, Runner
 from tests.mirrors.ways import address_of, contents, copier, each_way, installs
+from tests.sources.rpm import test_channel
 from tests.sources.rpm.builders import serve
 from tests.sources.rpm.conftest import Mirror
-from tests.sources.rpm.test_channel import (  # noqa: F401 - fixtures
-    HIP,
-    _machine,
-    therock,
-)
+from tests.sources.rpm.test_channel import HIP, _machine  # noqa: F401 - a fixture
+
+# Fixtures of theirs. Imported, each parameter of that name would seem to hide one.
+therock = test_channel.therock
 
 EL = 'ID="almalinux"\nVERSION_ID="9.5"\nID_LIKE="rhel centos fedora"\n'
 OLDER, NEWER = "el8/6.3/main", "core/packages/rhel9/x86_64"
@@ -44,7 +44,7 @@ def copied(rocmenv: Runner, mirror: Mirror, folder: Path) -> Callable[..., Resul
 
 
 @pytest.fixture
-def newer(mirror: Mirror, therock: Path) -> Mirror:  # noqa: F811
+def newer(mirror: Mirror, therock: Path) -> Mirror:
     """The server, with the repository of 10.0 for Enterprise Linux 9 and its own key."""
     serve(mirror.site, therock, f"/rocm/{NEWER}")
     repomd = f"/rocm/{NEWER}/repodata/repomd.xml"
